@@ -1,0 +1,46 @@
+"""Scaled dot-product attention, one step at a time, in NumPy.
+
+    output = softmax(Q K^T / sqrt(d_k)) V
+
+    Q (n_q, d_k) --+
+                   +-- attention_scores --> S (n_q, n_k)          raw scores
+    K (n_k, d_k) --+                        |
+                                       scale_scores               / sqrt(d_k)
+                                            |
+                                            S_scaled (n_q, n_k)   scaled scores
+                                            |
+                                         softmax                  each row on its own
+                                            |
+                                            A (n_q, n_k)          weights, rows sum to 1
+                                            |
+    V (n_k, d_v) ----------------- weighted_values
+                                            |
+                                            output (n_q, d_v)     one mixed value per query
+
+`attention_steps` runs all four and keeps what each one made; `scaled_dot_product_attention`
+returns the output and the weights. Axes before the last two are batch axes, heads included.
+
+Drawing lives in `attention_lib.heatmap` and `attention_lib.figures`, which need matplotlib;
+everything named here needs NumPy alone.
+"""
+
+from .steps.scores import attention_scores  # isort: skip_file  (the order is the flow of the data)
+from .steps.scaling import scale_scores
+from .steps.softmax import softmax
+from .steps.weighted_values import weighted_values
+from .attention import AttentionSteps, attention_steps, scaled_dot_product_attention
+from .measures import row_entropy, softmax_jacobian
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "attention_scores",
+    "scale_scores",
+    "softmax",
+    "weighted_values",
+    "AttentionSteps",
+    "attention_steps",
+    "scaled_dot_product_attention",
+    "row_entropy",
+    "softmax_jacobian",
+]

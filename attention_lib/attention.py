@@ -1,0 +1,115 @@
+"""The four steps composed. The one place that knows their order."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from . import validation
+from .steps.scaling import scale_scores
+from .steps.scores import attention_scores
+from .steps.softmax import softmax
+from .steps.weighted_values import weighted_values
+
+
+class AttentionSteps(NamedTuple):
+    """What each step of attention made, in order."""
+
+    S: np.ndarray
+    S_scaled: np.ndarray
+    A: np.ndarray
+    output: np.ndarray
+
+
+def attention_steps(Q, K, V, *, scale=None):
+    """Run the four steps and keep what each one made.
+
+    Parameters
+    ----------
+    Q : array_like, shape (..., n_q, d_k)
+        One query per row.
+    K : array_like, shape (..., n_k, d_k)
+        One key per row.
+    V : array_like, shape (..., n_k, d_v)
+        One value per row; row j belongs to key j. Axes before the last two are batch axes
+        and broadcast, so heads are one more axis.
+    scale : float, optional
+        Multiplies S. Left out, it is 1 / sqrt(d_k), d_k being the last axis of Q and K.
+
+    Returns
+    -------
+    AttentionSteps
+        A named tuple: scores S (..., n_q, n_k), scaled scores S_scaled (..., n_q, n_k),
+        weights A (..., n_q, n_k), whose rows sum to 1, and output (..., n_q, d_v). With no
+        keys at all (n_k = 0) the output is 0. Dtypes follow NumPy's promotion of the inputs,
+        from float32 up.
+
+    Raises
+    ------
+    ValueError
+        If Q and K differ in d_k, K and V in n_k, batch axes do not broadcast, or scale is not
+        finite.
+    TypeError
+        If Q, K or V does not hold real numbers, or scale is not one number.
+
+    Examples
+    --------
+    >>> steps = attention_steps([[1, 1, 1, 1]], [[1, 1, 0, 0], [0, 0, 0, 0]], [[4.0], [0.0]])
+    >>> steps.S
+    array([[2., 0.]])
+    >>> steps.S_scaled
+    array([[1., 0.]])
+    >>> steps.A.round(4)
+    array([[0.7311, 0.2689]])
+    >>> steps.output.round(4)
+    array([[2.9242]])
+
+    References
+    ----------
+    Vaswani et al. (2017), "Attention Is All You Need", eq. 1, arXiv:1706.03762.
+    """
+    return _attend("attention_steps", Q, K, V, scale)
+
+
+def scaled_dot_product_attention(Q, K, V, *, scale=None):
+    """Mix the values by how well their keys match each query: softmax(Q K^T / sqrt(d_k)) V.
+
+    The same computation as `attention_steps`, for when only the result and the weights
+    matter. Parameters and errors are the same.
+
+    Returns
+    -------
+    output : ndarray, shape (..., n_q, d_v)
+        One mixed value per query.
+    A : ndarray, shape (..., n_q, n_k)
+        The weights that mixed it. One matrix per head: never averaged over batch axes.
+
+    Examples
+    --------
+    Scores 2 ln 3 and 0, scaled by sqrt(4) to ln 3 and 0, are weights 3/4 and 1/4:
+
+    >>> Q = [[np.log(3), 0.0, 0.0, 0.0]]
+    >>> K = [[2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
+    >>> output, A = scaled_dot_product_attention(Q, K, [[4.0], [0.0]])
+    >>> A.round(4)
+    array([[0.75, 0.25]])
+    >>> output.round(4)
+    array([[3.]])
+
+    References
+    ----------
+    Vaswani et al. (2017), "Attention Is All You Need", eq. 1, arXiv:1706.03762.
+    """
+    steps = _attend("scaled_dot_product_attention", Q, K, V, scale)
+    return steps.output, steps.A
+
+
+def _attend(where, Q, K, V, scale):
+    """Check everything in the name of the function `where`, then run the steps in order."""
+    Q, K, V = validation.queries_keys_and_values(where, Q, K, V)
+    if scale is not None:
+        scale = validation.finite(where, "scale", scale, "it multiplies S, and left out it is 1 / sqrt(d_k)")
+    S = attention_scores(Q, K)
+    S_scaled = scale_scores(S, d_k=Q.shape[-1]) if scale is None else S * scale
+    A = softmax(S_scaled)
+    output = weighted_values(A, V)
+    return AttentionSteps(S, S_scaled, A, output)

@@ -1,0 +1,285 @@
+"""Draw attention: rows are queries, columns are keys, darker weights are stronger.
+
+Functions take `ax`, return what they drew on, and leave showing and saving to the caller; in
+a notebook that is `attention_lib.figures.show`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.patches import Patch
+
+from . import validation
+from .tokens import drawable, font_families
+
+
+class _Kind(NamedTuple):
+    colours: str
+    symmetric: bool
+    quantity: str
+
+
+KINDS = {
+    # Light to dark, as in the chapter; even steps of weight look like even steps of colour.
+    "weights": _Kind("magma_r", False, "attention weight"),
+    "scores": _Kind("RdBu_r", True, "score (before softmax)"),
+    "values": _Kind("PuOr_r", True, "value"),
+}
+
+MOST_NUMBERED = 12  # rows or columns up to which each cell shows its number
+LARGEST = 8.0  # inches; a longer side makes the cells smaller instead
+LABEL_HEIGHT = 0.17  # inches that one line of tick labels needs
+
+# Cells without a finite number. They must not look like a small weight, so: grey, hatched, no number.
+_MISSING_COLOUR = "0.88"
+_MISSING = (
+    ("hidden (score -inf)", "////", np.isneginf),
+    ("not a number", "xxxx", lambda M: np.isnan(M) | np.isposinf(M)),
+)
+
+
+def plot_heatmap(
+    M,
+    *,
+    kind="weights",
+    queries=None,
+    keys=None,
+    ax=None,
+    title=None,
+    limit=None,
+    numbers=None,
+    ylabel="Query",
+    xlabel="Key",
+    colorbar=True,
+):
+    """Draw one matrix as a heatmap: row i is query i, column j is key j, the first row on top.
+
+    Parameters
+    ----------
+    M : array_like, shape (n_q, n_k)
+        What to draw. -inf is drawn as hidden, NaN as not a number: hatched, without a digit.
+    kind : {"weights", "scores", "values"}
+        "weights" uses the colours from 0 to 1, light to dark, always, so that two pictures
+        compare. "scores" and "values" use two hues that meet in white at 0.
+    queries, keys : sequence of str, optional
+        One label per row, one per column; equal tokens stay apart. Left out: positions from 0.
+        Where labels would overlap, every second, third, ... one is drawn.
+    ax : matplotlib Axes, optional
+        Where to draw. Left out: a new figure that fits the matrix.
+    title : str, optional
+        Title of the picture.
+    limit : float, optional
+        For scores and values: colours run from -limit to limit. Give panels that are compared
+        the same one. Left out: the largest magnitude in M.
+    numbers : bool, optional
+        Print each cell's number. Left out: for at most 12 rows and 12 columns.
+    ylabel, xlabel : str
+        What rows and columns are.
+    colorbar : bool
+        Whether to draw the colour bar, which names the quantity.
+
+    Returns
+    -------
+    matplotlib Axes
+        With the image, ticks at 0, 1, 2, ..., and both axes titled.
+
+    Raises
+    ------
+    ValueError
+        If M is not a matrix with a cell in it, labels do not match its shape, kind is unknown,
+        or limit is not above 0 or given for weights.
+    TypeError
+        If M does not hold real numbers.
+
+    Examples
+    --------
+    >>> ax = plot_heatmap([[0.75, 0.25]], queries=["it"], keys=["cat", "mat"])
+    >>> ax.get_xlabel(), [label.get_text() for label in ax.get_xticklabels()]
+    ('Key', ['cat', 'mat'])
+
+    References
+    ----------
+    Brenndoerfer (2025), "Scaled Dot-Product Attention", Language AI Handbook, chapter 92: the
+    heatmap of section 4.
+    """
+    where = "plot_heatmap"
+    M = validation.picture(where, "M", M)
+    validation.choice(where, "kind", kind, KINDS)
+    rows = validation.labels(where, "queries", queries, M.shape[0], "row")
+    columns = validation.labels(where, "keys", keys, M.shape[1], "column")
+    if limit is not None:
+        limit = validation.colour_limit(where, limit, kind)
+
+    if ax is None:
+        ax = _new_axes(M.shape)
+    image = _draw_cells(ax, M, kind, limit)
+    _draw_labels(ax, rows, columns)
+    ax.set(ylabel=ylabel, xlabel=xlabel)
+    if numbers or (numbers is None and max(M.shape) <= MOST_NUMBERED):
+        _draw_numbers(ax, image, M)
+    noted = _draw_missing(ax, M)
+    if title is not None:
+        ax.set_title(title, pad=26 if noted else 8)
+    if colorbar:
+        _draw_colorbar(ax, image, kind)
+    return ax
+
+
+def plot_steps(steps, *, queries=None, keys=None, title=None):
+    """Draw all four steps in one figure: S, S_scaled, A and the output.
+
+    S and S_scaled share one colour scale; otherwise the scaling could not be seen.
+
+    Parameters
+    ----------
+    steps : AttentionSteps
+        What `attention_steps` returned for one sequence and one head: matrices, no batch axes.
+    queries, keys : sequence of str, optional
+        One label per query, one per key.
+    title : str, optional
+        Title of the figure.
+
+    Returns
+    -------
+    matplotlib Figure
+        With a panel per step, in order.
+
+    Raises
+    ------
+    ValueError
+        If a step is not a matrix with a cell in it, or labels do not match.
+
+    Examples
+    --------
+    >>> from attention_lib import attention_steps
+    >>> figure = plot_steps(attention_steps([[1, 0]], [[2, 0], [0, 1]], [[1], [0]]))
+    >>> [ax.get_title() for ax in figure.axes if ax.get_title()][0]
+    '1. scores S'
+
+    References
+    ----------
+    Vaswani et al. (2017), "Attention Is All You Need", figure 2, arXiv:1706.03762.
+    """
+    S, S_scaled, A, output = (
+        validation.picture("plot_steps", name, getattr(steps, name)) for name in ("S", "S_scaled", "A", "output")
+    )
+    figure, axes = plt.subplots(2, 2, figsize=(8.2, 7.6), layout="constrained")
+    _make_opaque(figure)
+    limit = max(_largest(S), _largest(S_scaled))
+    shared = {"queries": queries, "keys": keys}
+    plot_heatmap(S, kind="scores", limit=limit, ax=axes[0, 0], title="1. scores S", colorbar=False, **shared)
+    plot_heatmap(S_scaled, kind="scores", limit=limit, ax=axes[0, 1], title="2. scaled scores S_scaled", **shared)
+    plot_heatmap(A, ax=axes[1, 0], title="3. weights A", **shared)
+    plot_heatmap(
+        output, kind="values", ax=axes[1, 1], title="4. output A V", queries=queries, xlabel="Value dimension"
+    )
+    if title is not None:
+        figure.suptitle(title)
+    return figure
+
+
+def _new_axes(shape):
+    """Return the axes of a new figure that has room for the cells, labels and colour bar."""
+    cell = 0.62 if max(shape) <= MOST_NUMBERED else 0.3
+    height, width = (min(LARGEST, max(1.2, cell * count)) for count in shape)
+    figure, ax = plt.subplots(figsize=(width + 2.0, height + 1.3), layout="constrained")
+    _make_opaque(figure)
+    return ax
+
+
+def _make_opaque(figure):
+    """Black labels on a transparent figure vanish on a dark page."""
+    if figure.patch.get_alpha() == 0 or figure.get_facecolor()[3] < 1:
+        figure.set_facecolor("white")
+
+
+def _largest(M):
+    """Return the largest finite magnitude in M, or 1 where there is none."""
+    return float(np.abs(M[np.isfinite(M)]).max(initial=0)) or 1.0
+
+
+def _draw_cells(ax, M, kind, limit):
+    colours = plt.get_cmap(KINDS[kind].colours).with_extremes(bad=_MISSING_COLOUR)
+    high = limit or _largest(M) if KINDS[kind].symmetric else 1.0
+    low = -high if KINDS[kind].symmetric else 0.0
+    n_rows, n_columns = M.shape
+    # A strip of 3 x 200 square cells could not be read.
+    aspect = "equal" if max(n_rows, n_columns) <= 5 * min(n_rows, n_columns) else "auto"
+    image = ax.imshow(
+        np.ma.masked_invalid(M), cmap=colours, vmin=low, vmax=high, aspect=aspect, interpolation="nearest", origin="upper"
+    )
+    ax.set(xlim=(-0.5, n_columns - 0.5), ylim=(n_rows - 0.5, -0.5))
+    return image
+
+
+def _draw_labels(ax, rows, columns):
+    """Put a label at each position, or at every k-th where more would overlap."""
+    box = ax.get_position()
+    width, height = ax.get_figure(root=True).get_size_inches() * (box.width, box.height)
+    style = {"family": font_families(), "parse_math": False}
+
+    row_ticks = _fitting(len(rows), height)
+    ax.set_yticks(row_ticks, [drawable(rows[i]) for i in row_ticks], **style)
+
+    column_ticks = _fitting(len(columns), width)
+    texts = [drawable(columns[j]) for j in column_ticks]
+    room = width / len(texts) / 0.085  # characters that fit beside their neighbours, lying flat
+    if max(map(len, texts)) > room:
+        # Anchored at its end, so that a slanted label points at its own column.
+        style |= {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(column_ticks, texts, **style)
+    ax.tick_params(length=0)
+
+
+def _fitting(count, inches):
+    """Return the positions 0, k, 2k, ... whose labels fit into so many inches."""
+    every = max(1, int(np.ceil(count * LABEL_HEIGHT / inches)))
+    return range(0, count, every)
+
+
+def _draw_numbers(ax, image, M):
+    for (i, j), number in np.ndenumerate(M):
+        if np.isfinite(number):
+            dark = _luminance(image.cmap(image.norm(number))) <= 0.179
+            # z: a rounded -0.004 is 0.00, not -0.00.
+            ax.text(j, i, f"{number:z.2f}", ha="center", va="center", color="white" if dark else "black", fontsize=9)
+
+
+def _luminance(rgba):
+    """Return the WCAG relative luminance; black or white at 0.179 is never below 4.5 : 1."""
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3])
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _draw_missing(ax, M):
+    """Hatch the cells without a finite number, say above the axes what the hatching means."""
+    edges = [np.arange(count + 1) - 0.5 for count in (M.shape[1], M.shape[0])]
+    notes = []
+    for meaning, hatch, select in _MISSING:
+        cells = select(M)
+        if cells.any():
+            look = {"facecolor": "none", "edgecolor": "0.55", "hatch": hatch, "linewidth": 0}
+            ax.pcolor(*edges, np.ma.masked_array(np.zeros(M.shape), ~cells), **look, gid=meaning)
+            notes.append(Patch(label=meaning, **look | {"facecolor": _MISSING_COLOUR}))
+    if notes:
+        ax.legend(
+            handles=notes,
+            loc="lower left",
+            bbox_to_anchor=(-0.02, 1.0),
+            ncols=2,
+            frameon=False,
+            fontsize="small",
+            borderaxespad=0.1,
+        )
+    return bool(notes)
+
+
+def _draw_colorbar(ax, image, kind):
+    data, norm = image.get_array(), image.norm
+    beyond = {(True, False): "min", (False, True): "max", (True, True): "both"}
+    extend = beyond.get((bool((data < norm.vmin).any()), bool((data > norm.vmax).any())), "neither")
+    # An inset is as tall as the cells whatever the aspect of the matrix.
+    bar = ax.get_figure().colorbar(image, cax=ax.inset_axes((1.04, 0, 0.05, 1)), extend=extend)
+    bar.set_label(KINDS[kind].quantity)
+    bar.outline.set_visible(False)

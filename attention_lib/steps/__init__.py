@@ -1,0 +1,1 @@
+"""The four steps of attention, one file each. They do not import one another."""

@@ -1,0 +1,233 @@
+"""Every error sentence of the library, and the checks that raise it.
+
+A message says, in this order: which function, the rule in symbols, what arrived with its
+shape, and where to look. Checks run before any arithmetic, so NumPy's own broadcasting
+message is never what a reader sees.
+"""
+
+import math
+import operator
+
+import numpy as np
+
+
+def as_numbers(where, name, value):
+    """Return `value` as an array of floats, at least float32; never a changed input.
+
+    Integers and booleans become float64 (an int8 product would wrap), float16 becomes
+    float32 (a float16 score overflows at 65504), wider floats stay as they are.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(
+            f"{where}: {name} must be an ordinary array. Got a NumPy masked array with shape "
+            f"{value.shape}, whose mask the arithmetic would drop without a word. Fill it first, "
+            f"for example {name}.filled(0.0)."
+        )
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{where}: {name} must be a rectangular array of numbers. Got {type(value).__name__} "
+            "whose rows differ in length. Look for the row that is too short or too long."
+        ) from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{where}: {name} must hold real numbers. Got {type(value).__name__} with dtype "
+            f"{array.dtype} and shape {array.shape}. Look at where {name} was made."
+        )
+    if array.dtype.kind in "biu":
+        return array.astype(np.float64)
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    return array
+
+
+def as_matrix(where, name, value, axes):
+    """Return `value` as floats with at least two axes, which the text `axes` names."""
+    array = as_numbers(where, name, value)
+    if array.ndim < 2:
+        raise ValueError(
+            f"{where}: {name} must have at least two axes, {axes}. Got shape {array.shape}. "
+            f"A single row is a matrix too: np.array({name})[np.newaxis, :]."
+        )
+    return array
+
+
+def as_rows(where, name, value):
+    """Return `value` as floats with at least one axis."""
+    array = as_numbers(where, name, value)
+    if array.ndim == 0:
+        raise ValueError(
+            f"{where}: {name} must have at least one axis. Got the single number {array}. "
+            "Put it in a list if a row of one is meant."
+        )
+    return array
+
+
+def queries_and_keys(where, Q, K):
+    """Return Q and K as floats that share d_k and whose batch axes broadcast."""
+    Q = as_matrix(where, "Q", Q, "(n_q, d_k)")
+    K = as_matrix(where, "K", K, "(n_k, d_k)")
+    if Q.shape[-1] != K.shape[-1]:
+        raise ValueError(
+            f"{where}: Q and K must share their last axis, d_k. Q has shape {Q.shape} "
+            f"(d_k = {Q.shape[-1]}), K has shape {K.shape} (d_k = {K.shape[-1]}). "
+            "Was K passed already transposed?"
+        )
+    if Q.shape[-1] == 0:
+        raise ValueError(
+            f"{where}: d_k, the last axis of Q and K, must be at least 1. Q has shape {Q.shape}, "
+            f"K has shape {K.shape}. Look at the slice that made them."
+        )
+    _check_batches(where, Q=Q, K=K)
+    return Q, K
+
+
+def weights_and_values(where, A, V):
+    """Return A and V as floats with a column of A for each row of V."""
+    A = as_matrix(where, "A", A, "(n_q, n_k)")
+    V = as_matrix(where, "V", V, "(n_k, d_v)")
+    if A.shape[-1] != V.shape[-2]:
+        raise ValueError(
+            f"{where}: A needs one column per row of V. A has shape {A.shape} "
+            f"({A.shape[-1]} keys), V has shape {V.shape} ({V.shape[-2]} values). "
+            "K and V must describe the same positions."
+        )
+    _check_batches(where, A=A, V=V)
+    return A, V
+
+
+def queries_keys_and_values(where, Q, K, V):
+    """Return Q, K and V as floats that fit together."""
+    Q, K = queries_and_keys(where, Q, K)
+    V = as_matrix(where, "V", V, "(n_k, d_v)")
+    if K.shape[-2] != V.shape[-2]:
+        raise ValueError(
+            f"{where}: K and V must share n_k, the number of keys. K has shape {K.shape} "
+            f"(n_k = {K.shape[-2]}), V has shape {V.shape} (n_k = {V.shape[-2]}). "
+            "K and V must describe the same positions."
+        )
+    _check_batches(where, Q=Q, K=K, V=V)
+    return Q, K, V
+
+
+def key_width(where, d_k):
+    """Return d_k as a positive int."""
+    try:
+        width = None if isinstance(d_k, (bool, np.bool_)) else operator.index(d_k)
+    except TypeError:
+        width = None
+    if width is None:
+        raise TypeError(
+            f"{where}: d_k must be a whole number, the last axis of Q and K. Got {d_k!r} "
+            f"({type(d_k).__name__}). The square root is taken here: pass d_k, not sqrt(d_k)."
+        )
+    if width < 1:
+        raise ValueError(
+            f"{where}: d_k must be at least 1. Got {width}. It is the last axis of Q and K: Q.shape[-1]."
+        )
+    return width
+
+
+def finite(where, name, value, meaning):
+    """Return `value` as a finite Python float, which keeps float32 arrays in float32."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{where}: {name} must be one number; {meaning}. Got {value!r} ({type(value).__name__})."
+        ) from error
+    if not math.isfinite(number):
+        raise ValueError(f"{where}: {name} must be finite; {meaning}. Got {number}.")
+    return number
+
+
+def softmax_axis(where, x, axis):
+    """Check that `axis` names one axis of x."""
+    try:
+        position = operator.index(axis)
+    except TypeError as error:
+        raise TypeError(
+            f"{where}: axis must be one whole number; -1 makes each row sum to 1. Got {axis!r} "
+            f"for x with shape {x.shape}."
+        ) from error
+    if not -x.ndim <= position < x.ndim:
+        raise ValueError(
+            f"{where}: axis must name an axis of x, from {-x.ndim} to {x.ndim - 1}. Got {position}; x has "
+            f"shape {x.shape}. For attention it is the last one, -1."
+        )
+
+
+def distributions(where, name, value):
+    """Return `value` as floats whose rows are distributions (or all zeros: an empty row)."""
+    array = as_rows(where, name, value)
+    # float32 rows of many keys sum to 1 only to a few digits; rows with NaN have no sum to judge.
+    total = array.sum(axis=-1)
+    wrong = (np.abs(total - 1) > 1e-3) & (total != 0)
+    if (array < 0).any() or wrong.any():
+        raise ValueError(
+            f"{where}: the rows of {name} must be weights: no entry below 0, each row summing to 1. Got "
+            f"shape {array.shape}, smallest entry {array.min():.4g}, row sums from "
+            f"{total.min():.4g} to {total.max():.4g}. Are these scores, before the softmax?"
+        )
+    return array
+
+
+def picture(where, name, value):
+    """Return `value` as a matrix with two axes and at least one cell, fit to be drawn."""
+    array = as_numbers(where, name, value)
+    if array.ndim != 2:
+        raise ValueError(
+            f"{where}: {name} must have two axes, (rows, columns). Got shape {array.shape}. "
+            f"Pick one matrix of a batch, for example {name}[0], or {name}[0, 0] for a head."
+        )
+    if array.size == 0:
+        raise ValueError(
+            f"{where}: {name} must have at least one row and one column. Got shape {array.shape}. "
+            "There is nothing to draw."
+        )
+    return array
+
+
+def labels(where, name, value, count, what):
+    """Return `value` as a list with one label for each of `count` rows or columns."""
+    listed = list(range(count)) if value is None else list(value)
+    if isinstance(value, str) or len(listed) != count:
+        raise ValueError(
+            f"{where}: {name} needs one label per {what}. Got {len(listed)} labels "
+            f"({value!r}) for {count} {what}s. "
+            + ("A string is a list of letters: split it." if isinstance(value, str) else "Were rows and columns swapped?")
+        )
+    return listed
+
+
+def choice(where, name, value, allowed):
+    """Check that `value` is one of the names in `allowed`."""
+    if value not in allowed:
+        raise ValueError(f"{where}: {name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}.")
+
+
+def colour_limit(where, limit, kind):
+    """Return the shared colour limit as a positive float."""
+    if kind == "weights":
+        raise ValueError(
+            f"{where}: limit is for scores and values. Weights always use the colours from 0 to 1, so that "
+            "two pictures can be compared. Leave limit out."
+        )
+    number = finite(where, "limit", limit, "the colours run from -limit to limit")
+    if number <= 0:
+        raise ValueError(f"{where}: limit must be above 0; the colours run from -limit to limit. Got {number}.")
+    return number
+
+
+def _check_batches(where, **arrays):
+    """Check that all axes before the last two broadcast against one another."""
+    try:
+        np.broadcast_shapes(*(array.shape[:-2] for array in arrays.values()))
+    except ValueError as error:
+        shapes = ", ".join(f"{name} has shape {array.shape}" for name, array in arrays.items())
+        names = " and ".join(arrays)
+        raise ValueError(
+            f"{where}: the axes of {names} before the last two are batch axes, and must be equal or 1. "
+            f"{shapes}. Compare them from the right."
+        ) from error

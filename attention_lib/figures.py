@@ -96,7 +96,7 @@ def alt_text(drawn):
     --------
     >>> from attention_lib.heatmap import plot_heatmap
     >>> alt_text(plot_heatmap([[0.75, 0.25]], queries=["it"], keys=["cat", "mat"]))
-    'Heatmap of attention weight, 1 by 2: highest 0.75 (it, cat), lowest 0.25 (it, mat).'
+    'Heatmap, rows Query, columns Key, 1 by 2: highest 0.75 (it, cat), lowest 0.25 (it, mat).'
     """
     return "; ".join(_sentence(ax) for ax in _panels(_figure_of("alt_text", drawn))) + "."
 
@@ -160,10 +160,10 @@ def _description(ax):
 
 
 def _sentence(ax):
-    title = f" {ax.get_title()!r}" if ax.get_title() else ""
+    title = f' "{ax.get_title()}"' if ax.get_title() else ""
     if ax.images:
         M = ax.images[0].get_array().filled(np.nan)
-        size = f"Heatmap{title} of {_quantity(ax)}, {M.shape[0]} by {M.shape[1]}"
+        size = f"Heatmap{title}, rows {ax.get_ylabel()}, columns {ax.get_xlabel()}, {M.shape[0]} by {M.shape[1]}"
         if not np.isfinite(M).any():
             return f"{size}: no cell has a number"
         rows, columns = _tick_names(ax.yaxis, M.shape[0]), _tick_names(ax.xaxis, M.shape[1])

@@ -28,8 +28,11 @@ KINDS = {
 }
 
 MOST_NUMBERED = 12  # rows or columns up to which each cell shows its number
-LARGEST = 8.0  # inches; a longer side makes the cells smaller instead
+LARGEST = 7.5  # inches for the cells of all panels side by side; more cells are smaller
+SMALLEST = 1.0  # inches for one side of one panel
 LABEL_HEIGHT = 0.17  # inches that one line of tick labels needs
+LABEL_WIDTH = 0.085  # inches that one character of a tick label needs
+GAP = 0.12  # inches around and between panels
 
 # Cells without a finite number. They must not look like a small weight, so: grey, hatched, no number.
 _MISSING_COLOUR = "0.88"
@@ -111,19 +114,72 @@ def plot_heatmap(
     if limit is not None:
         limit = validation.colour_limit(where, limit, kind)
 
-    if ax is None:
-        ax = _new_axes(M.shape)
+    own_figure = ax is None
+    if own_figure:
+        figure, ((ax,),) = _new_figure([[M.shape]])
     image = _draw_cells(ax, M, kind, limit)
     _draw_labels(ax, rows, columns)
     ax.set(ylabel=ylabel, xlabel=xlabel)
     if numbers or (numbers is None and max(M.shape) <= MOST_NUMBERED):
         _draw_numbers(ax, image, M)
-    noted = _draw_missing(ax, M)
+    n_notes = _draw_missing(ax, M)
     if title is not None:
-        ax.set_title(title, pad=26 if noted else 8)
+        ax.set_title(title, pad=8 + 15 * n_notes)
     if colorbar:
         _draw_colorbar(ax, image, kind)
+    if own_figure:
+        _arrange(figure, [[ax]])
     return ax
+
+
+def plot_heatmaps(panels, *, kind="weights", queries=None, keys=None, limit=None, ylabel="Query", xlabel="Key"):
+    """Draw matrices side by side on one colour scale, so that they can be compared.
+
+    Parameters
+    ----------
+    panels : dict of str to array_like
+        Title and matrix of each panel, from left to right.
+    kind, queries, keys, limit, ylabel, xlabel
+        As for `plot_heatmap`; they hold for every panel. limit left out: the largest
+        magnitude in all of them.
+
+    Returns
+    -------
+    matplotlib Figure
+        With a panel per matrix and one colour bar at the right.
+
+    Raises
+    ------
+    ValueError
+        If there is no panel, or a panel cannot be drawn by `plot_heatmap`.
+
+    Examples
+    --------
+    >>> figure = plot_heatmaps({"broad": [[0.5, 0.5]], "peaked": [[0.9, 0.1]]})
+    >>> [ax.get_title() for ax in figure.axes if ax.get_title()]
+    ['broad', 'peaked']
+    """
+    where = "plot_heatmaps"
+    matrices = [validation.picture(where, repr(title), M) for title, M in validation.panels(where, panels).items()]
+    validation.choice(where, "kind", kind, KINDS)
+    if KINDS[kind].symmetric and limit is None:
+        limit = max(map(_largest, matrices))
+    figure, (axes,) = _new_figure([[M.shape for M in matrices]])
+    for ax, title, M in zip(axes, panels, matrices, strict=True):
+        plot_heatmap(
+            M,
+            kind=kind,
+            queries=queries,
+            keys=keys,
+            ax=ax,
+            title=title,
+            limit=limit,
+            ylabel=ylabel,
+            xlabel=xlabel,
+            colorbar=ax is axes[-1],
+        )
+    _arrange(figure, [axes])
+    return figure
 
 
 def plot_steps(steps, *, queries=None, keys=None, title=None):
@@ -164,34 +220,70 @@ def plot_steps(steps, *, queries=None, keys=None, title=None):
     S, S_scaled, A, output = (
         validation.picture("plot_steps", name, getattr(steps, name)) for name in ("S", "S_scaled", "A", "output")
     )
-    figure, axes = plt.subplots(2, 2, figsize=(8.2, 7.6), layout="constrained")
-    _make_opaque(figure)
+    figure, axes = _new_figure([[S.shape, S_scaled.shape], [A.shape, output.shape]])
     limit = max(_largest(S), _largest(S_scaled))
     shared = {"queries": queries, "keys": keys}
-    plot_heatmap(S, kind="scores", limit=limit, ax=axes[0, 0], title="1. scores S", colorbar=False, **shared)
-    plot_heatmap(S_scaled, kind="scores", limit=limit, ax=axes[0, 1], title="2. scaled scores S_scaled", **shared)
-    plot_heatmap(A, ax=axes[1, 0], title="3. weights A", **shared)
+    plot_heatmap(S, kind="scores", limit=limit, ax=axes[0][0], title="1. scores S", colorbar=False, **shared)
+    plot_heatmap(S_scaled, kind="scores", limit=limit, ax=axes[0][1], title="2. scaled scores S_scaled", **shared)
+    plot_heatmap(A, ax=axes[1][0], title="3. weights A", **shared)
     plot_heatmap(
-        output, kind="values", ax=axes[1, 1], title="4. output A V", queries=queries, xlabel="Value dimension"
+        output, kind="values", ax=axes[1][1], title="4. output A V", queries=queries, xlabel="Value dimension"
     )
     if title is not None:
         figure.suptitle(title)
+    _arrange(figure, axes)
     return figure
 
 
-def _new_axes(shape):
-    """Return the axes of a new figure that has room for the cells, labels and colour bar."""
-    cell = 0.62 if max(shape) <= MOST_NUMBERED else 0.3
-    height, width = (min(LARGEST, max(1.2, cell * count)) for count in shape)
-    figure, ax = plt.subplots(figsize=(width + 2.0, height + 1.3), layout="constrained")
-    _make_opaque(figure)
-    return ax
+def _new_figure(shapes):
+    """Return a figure with one axes per matrix shape, in rows, each as large as its cells need.
+
+    Where they stand is not settled: `_arrange` places them once it can measure the labels.
+    """
+    most_columns = max(sum(shape[1] for shape in row) for row in shapes)
+    most_cells = max(most_columns, *(shape[0] for row in shapes for shape in row))
+    largest_cell = 0.62 if max(max(shape) for row in shapes for shape in row) <= MOST_NUMBERED else 0.3
+    cell = min(largest_cell, LARGEST / most_cells)
+    figure = plt.figure(figsize=(LARGEST, LARGEST))
+    if figure.get_facecolor()[3] < 1:
+        figure.set_facecolor("white")  # black labels on a transparent figure vanish on a dark page
+    sides = [[[max(SMALLEST, cell * count) / LARGEST for count in shape[::-1]] for shape in row] for row in shapes]
+    return figure, [[figure.add_axes((0, 0, *side)) for side in row] for row in sides]
 
 
-def _make_opaque(figure):
-    """Black labels on a transparent figure vanish on a dark page."""
-    if figure.patch.get_alpha() == 0 or figure.get_facecolor()[3] < 1:
-        figure.set_facecolor("white")
+def _arrange(figure, grid):
+    """Place the panels and size the figure so that every label is inside it.
+
+    matplotlib's own layouts shrink panels with square cells and then misplace what hangs off
+    them, so the cells keep their size here, and the figure takes the size that the labels need.
+    """
+    figure.draw_without_rendering()
+    dots = figure.dpi
+    size = {ax: np.array([ax.bbox.width, ax.bbox.height]) / dots for row in grid for ax in row}
+    before, after = {}, {}  # inches that labels reach out: left and below, right and above
+    for ax in size:
+        outer = ax.get_tightbbox()
+        before[ax] = np.array([ax.bbox.x0 - outer.x0, ax.bbox.y0 - outer.y0]) / dots + GAP
+        after[ax] = np.array([outer.x1 - ax.bbox.x1, outer.y1 - ax.bbox.y1]) / dots + GAP
+
+    def spans(lines, side):
+        """Return (before, size, after) of each column (side 0) or row (side 1) of the grid."""
+        return [[max(table[ax][side] for ax in line) for table in (before, size, after)] for line in lines]
+
+    columns, rows = spans(zip(*grid, strict=True), 0), spans(grid, 1)
+    title_height = 0.4 if figure.get_suptitle() else 0.0
+    width, height = sum(map(sum, columns)), sum(map(sum, rows)) + title_height
+    figure.set_size_inches(width, height)
+    top = height - title_height
+    for row, (below, tall, above) in zip(grid, rows, strict=True):
+        left = 0.0
+        for ax, (margin, wide, right) in zip(row, columns, strict=True):
+            bottom = top - above - size[ax][1]
+            ax.set_position((
+                (left + margin) / width, bottom / height, size[ax][0] / width, size[ax][1] / height
+            ))
+            left += margin + wide + right
+        top -= below + tall + above
 
 
 def _largest(M):
@@ -215,8 +307,7 @@ def _draw_cells(ax, M, kind, limit):
 
 def _draw_labels(ax, rows, columns):
     """Put a label at each position, or at every k-th where more would overlap."""
-    box = ax.get_position()
-    width, height = ax.get_figure(root=True).get_size_inches() * (box.width, box.height)
+    width, height = np.array([ax.bbox.width, ax.bbox.height]) / ax.get_figure(root=True).dpi
     style = {"family": font_families(), "parse_math": False}
 
     row_ticks = _fitting(len(rows), height)
@@ -224,7 +315,7 @@ def _draw_labels(ax, rows, columns):
 
     column_ticks = _fitting(len(columns), width)
     texts = [drawable(columns[j]) for j in column_ticks]
-    room = width / len(texts) / 0.085  # characters that fit beside their neighbours, lying flat
+    room = width / len(texts) / LABEL_WIDTH  # characters that fit beside their neighbours, lying flat
     if max(map(len, texts)) > room:
         # Anchored at its end, so that a slanted label points at its own column.
         style |= {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
@@ -239,11 +330,13 @@ def _fitting(count, inches):
 
 
 def _draw_numbers(ax, image, M):
+    cell_width = ax.bbox.width / ax.get_figure(root=True).dpi / M.shape[1]
+    fontsize = min(9, 17 * cell_width)
     for (i, j), number in np.ndenumerate(M):
         if np.isfinite(number):
             dark = _luminance(image.cmap(image.norm(number))) <= 0.179
             # z: a rounded -0.004 is 0.00, not -0.00.
-            ax.text(j, i, f"{number:z.2f}", ha="center", va="center", color="white" if dark else "black", fontsize=9)
+            ax.text(j, i, f"{number:z.2f}", ha="center", va="center", color="white" if dark else "black", fontsize=fontsize)
 
 
 def _luminance(rgba):
@@ -253,7 +346,7 @@ def _luminance(rgba):
 
 
 def _draw_missing(ax, M):
-    """Hatch the cells without a finite number, say above the axes what the hatching means."""
+    """Hatch the cells without a finite number, say above the axes what it means; count the notes."""
     edges = [np.arange(count + 1) - 0.5 for count in (M.shape[1], M.shape[0])]
     notes = []
     for meaning, hatch, select in _MISSING:
@@ -267,12 +360,11 @@ def _draw_missing(ax, M):
             handles=notes,
             loc="lower left",
             bbox_to_anchor=(-0.02, 1.0),
-            ncols=2,
             frameon=False,
             fontsize="small",
             borderaxespad=0.1,
         )
-    return bool(notes)
+    return len(notes)
 
 
 def _draw_colorbar(ax, image, kind):

@@ -62,7 +62,7 @@ def _visible(character):
 def _has_glyph(character, families):
     if character.isascii():
         return True
-    paths = [font_manager.findfont(family) for family in families]
+    paths = [font_manager.findfont(font_manager.FontProperties(family=[family])) for family in families]
     paths += [path for path in map(_font_path, FALLBACK_FONTS) if path]
     return any(ord(character) in font_manager.get_font(path).get_charmap() for path in paths)
 

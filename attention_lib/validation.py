@@ -189,6 +189,17 @@ def picture(where, name, value):
     return array
 
 
+def panels(where, value):
+    """Return `value`, a dict with at least one panel."""
+    if not isinstance(value, dict) or not value:
+        raise ValueError(
+            f"{where}: panels must be a dict of titles and matrices, with at least one entry. "
+            f"Got {type(value).__name__}{' without entries' if isinstance(value, dict) else ''}. "
+            'For one matrix: {"title": M}.'
+        )
+    return value
+
+
 def labels(where, name, value, count, what):
     """Return `value` as a list with one label for each of `count` rows or columns."""
     listed = list(range(count)) if value is None else list(value)

@@ -1,0 +1,59 @@
+# Two commands for everybody:
+#   make lab     open the notebooks in JupyterLab
+#   make test    run every test, and every notebook
+# and for whoever changes something:
+#   make refresh execute the notebooks again and store what they print and draw
+#   make lint    check style; make format mends it
+#   make clean   remove both environments
+# README.md has the plain commands for machines without make.
+
+PYTHON ?= python3
+
+ifeq ($(OS),Windows_NT)
+    BIN := Scripts
+else
+    BIN := bin
+endif
+
+LAB := .venv
+TEST := .venv-test
+
+# A stamp file says that an environment is complete, and from which files it was made.
+PINS := constraints.txt pyproject.toml requirements.txt
+
+.PHONY: lab test refresh lint format clean
+
+lab: $(LAB)/ready
+	@echo "Opening the notebooks; stop with Ctrl-C."
+	$(LAB)/$(BIN)/python -m jupyter lab --notebook-dir=notebooks 00_overview.ipynb
+
+test: $(TEST)/ready
+	$(TEST)/$(BIN)/python -m pytest -n auto
+
+refresh: $(TEST)/ready
+	$(TEST)/$(BIN)/python tools/refresh.py
+
+lint: $(TEST)/ready
+	$(TEST)/$(BIN)/python -m ruff check .
+	$(TEST)/$(BIN)/python -m ruff format --check .
+
+format: $(TEST)/ready
+	$(TEST)/$(BIN)/python -m ruff check --fix .
+	$(TEST)/$(BIN)/python -m ruff format .
+
+clean:
+	rm -rf $(LAB) $(TEST)
+
+$(LAB)/ready: $(PINS)
+	@echo "Making the readers' environment in $(LAB): a few minutes, once."
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Try: make $(MAKECMDGOALS) PYTHON=python3.12")'
+	$(PYTHON) -m venv --clear $(LAB)
+	$(LAB)/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements.txt
+	@touch $@
+
+$(TEST)/ready: $(PINS)
+	@echo "Making the test environment in $(TEST): about a minute, once."
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Try: make $(MAKECMDGOALS) PYTHON=python3.12")'
+	$(PYTHON) -m venv --clear $(TEST)
+	$(TEST)/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@

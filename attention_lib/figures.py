@@ -301,9 +301,8 @@ def _points(what, label, x, y, brief):
     if len(x) <= MOST_POINTS:
         return f"{head}: {_listed(x, y)}"
     some = np.linspace(0, len(x) - 1, MOST_POINTS).round().astype(int)
-    return (
-        f"{head}: {len(x)} points, y from {_number(y.min())} to {_number(y.max())}, among them {_listed(x[some], y[some])}"
-    )
+    extent = f"{len(x)} points, y from {_number(y.min())} to {_number(y.max())}"
+    return f"{head}: {extent}, among them {_listed(x[some], y[some])}"
 
 
 def _listed(x, y):

@@ -226,9 +226,7 @@ def plot_steps(steps, *, queries=None, keys=None, title=None):
     plot_heatmap(S, kind="scores", limit=limit, ax=axes[0][0], title="1. scores S", colorbar=False, **shared)
     plot_heatmap(S_scaled, kind="scores", limit=limit, ax=axes[0][1], title="2. scaled scores S_scaled", **shared)
     plot_heatmap(A, ax=axes[1][0], title="3. weights A", **shared)
-    plot_heatmap(
-        output, kind="values", ax=axes[1][1], title="4. output A V", queries=queries, xlabel="Value dimension"
-    )
+    plot_heatmap(output, kind="values", ax=axes[1][1], title="4. output A V", queries=queries, xlabel="Value dimension")
     if title is not None:
         figure.suptitle(title)
     _arrange(figure, axes)
@@ -279,9 +277,7 @@ def _arrange(figure, grid):
         left = 0.0
         for ax, (margin, wide, right) in zip(row, columns, strict=True):
             bottom = top - above - size[ax][1]
-            ax.set_position((
-                (left + margin) / width, bottom / height, size[ax][0] / width, size[ax][1] / height
-            ))
+            ax.set_position(((left + margin) / width, bottom / height, size[ax][0] / width, size[ax][1] / height))
             left += margin + wide + right
         top -= below + tall + above
 
@@ -299,7 +295,13 @@ def _draw_cells(ax, M, kind, limit):
     # A strip of 3 x 200 square cells could not be read.
     aspect = "equal" if max(n_rows, n_columns) <= 5 * min(n_rows, n_columns) else "auto"
     image = ax.imshow(
-        np.ma.masked_invalid(M), cmap=colours, vmin=low, vmax=high, aspect=aspect, interpolation="nearest", origin="upper"
+        np.ma.masked_invalid(M),
+        cmap=colours,
+        vmin=low,
+        vmax=high,
+        aspect=aspect,
+        interpolation="nearest",
+        origin="upper",
     )
     ax.set(xlim=(-0.5, n_columns - 0.5), ylim=(n_rows - 0.5, -0.5))
     return image
@@ -336,7 +338,9 @@ def _draw_numbers(ax, image, M):
         if np.isfinite(number):
             dark = _luminance(image.cmap(image.norm(number))) <= 0.179
             # z: a rounded -0.004 is 0.00, not -0.00.
-            ax.text(j, i, f"{number:z.2f}", ha="center", va="center", color="white" if dark else "black", fontsize=fontsize)
+            ax.text(
+                j, i, f"{number:z.2f}", ha="center", va="center", color="white" if dark else "black", fontsize=fontsize
+            )
 
 
 def _luminance(rgba):

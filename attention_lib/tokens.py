@@ -25,7 +25,7 @@ FALLBACK_FONTS = (
 
 
 def drawable(token):
-    """Return the form of one token that a figure shows.
+    r"""Return the form of one token that a figure shows.
 
     Blanks become an open box, control and invisible characters their escape, an empty token
     the empty-set sign, a character that no installed font has its code point. The
@@ -33,8 +33,8 @@ def drawable(token):
 
     Examples
     --------
-    >>> [drawable(token) for token in (" the", "a\\nb", "", "$x$", "internationalization")]
-    ['␣the', 'a\\\\nb', '∅', '$x$', 'international…']
+    >>> [drawable(token) for token in (" the", "a\nb", "", "$x$", "internationalization")]
+    ['␣the', 'a\\nb', '∅', '$x$', 'international…']
     """
     text = "".join(_visible(character) for character in str(token))
     if len(text) > LONGEST:

@@ -123,9 +123,7 @@ def key_width(where, d_k):
             f"({type(d_k).__name__}). The square root is taken here: pass d_k, not sqrt(d_k)."
         )
     if width < 1:
-        raise ValueError(
-            f"{where}: d_k must be at least 1. Got {width}. It is the last axis of Q and K: Q.shape[-1]."
-        )
+        raise ValueError(f"{where}: d_k must be at least 1. Got {width}. It is the last axis of Q and K: Q.shape[-1].")
     return width
 
 
@@ -204,10 +202,10 @@ def labels(where, name, value, count, what):
     """Return `value` as a list with one label for each of `count` rows or columns."""
     listed = list(range(count)) if value is None else list(value)
     if isinstance(value, str) or len(listed) != count:
+        advice = "Split the string: it is one label." if isinstance(value, str) else "Were rows and columns swapped?"
         raise ValueError(
-            f"{where}: {name} needs one label per {what}. Got {len(listed)} labels "
-            f"({value!r}) for {count} {what}s. "
-            + ("A string is a list of letters: split it." if isinstance(value, str) else "Were rows and columns swapped?")
+            f"{where}: {name} needs one label per {what}. Got {len(listed)} labels ({value!r}) "
+            f"for {count} {what}s. {advice}"
         )
     return listed
 

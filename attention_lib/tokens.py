@@ -1,6 +1,7 @@
 """Tokens as they can be drawn: literal, visible, short, and without a missing glyph."""
 
 import functools
+import re
 import unicodedata
 
 from matplotlib import font_manager, rcParams
@@ -21,22 +22,26 @@ FALLBACK_FONTS = (
     "Noto Sans Arabic",
     "Noto Sans Devanagari",
     "Noto Sans Hebrew",
+    "DejaVu Sans",  # comes with matplotlib, so the signs for blanks and empty tokens are always there
 )
 
 
 def drawable(token):
     r"""Return the form of one token that a figure shows.
 
-    Blanks become an open box, control and invisible characters their escape, an empty token
-    the empty-set sign, a character that no installed font has its code point. The
-    token is never read as mathematics: pass `parse_math=False` where it is drawn.
+    Blanks at an end, and several in a row, become open boxes; control and invisible characters
+    their escape; an empty token the empty-set sign; a character that no installed font has its
+    code point. The token is never read as mathematics: pass `parse_math=False` to draw it.
 
     Examples
     --------
     >>> [drawable(token) for token in (" the", "a\nb", "", "$x$", "internationalization")]
     ['␣the', 'a\\nb', '∅', '$x$', 'international…']
     """
-    text = "".join(_visible(character) for character in str(token))
+    text = str(token)
+    # A blank between two words shows by itself; one at an end, or one of several, does not.
+    text = re.sub(r"^ +| +$| {2,}", lambda blanks: "␣" * len(blanks[0]), text)
+    text = "".join(map(_visible, text))
     if len(text) > LONGEST:
         text = text[: LONGEST - 1] + "…"
     return text or "∅"
@@ -49,21 +54,27 @@ def font_families():
 
 def _visible(character):
     if character == " ":
-        return "␣"
+        return character
     if character in "\n\t\r":
         return repr(character)[1:-1]
     # Cc, Cf, Zs ...: controls, zero-width and direction marks, exotic spaces, lone surrogates.
-    if unicodedata.category(character)[0] in "CZ" or not _has_glyph(character, tuple(rcParams["font.family"])):
+    if unicodedata.category(character)[0] in "CZ" or not _has_glyph(character, _font_paths()):
         return f"U+{ord(character):04X}"
     return character
 
 
+def _font_paths():
+    usual = (
+        font_manager.findfont(font_manager.FontProperties(family=[name]))
+        for name in rcParams["font.family"]
+    )
+    return (*usual, *(path for path in map(_font_path, FALLBACK_FONTS) if path))
+
+
 @functools.lru_cache(maxsize=4096)
-def _has_glyph(character, families):
+def _has_glyph(character, paths):
     if character.isascii():
         return True
-    paths = [font_manager.findfont(font_manager.FontProperties(family=[family])) for family in families]
-    paths += [path for path in map(_font_path, FALLBACK_FONTS) if path]
     return any(ord(character) in font_manager.get_font(path).get_charmap() for path in paths)
 
 

@@ -1,8 +1,8 @@
-"""Execute the notebooks from the top and store what they print and draw.
+"""Execute the notebooks from the top and store what they print and draw; draw the README's image.
 
     python tools/refresh.py [NOTEBOOK ...]     (all of them when none is named)
 
-A notebook in which nothing changed comes out byte for byte as it was.
+Where nothing changed, every file comes out byte for byte as it was.
 """
 
 import sys
@@ -12,38 +12,69 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+from attention_lib import attention_steps
+from attention_lib.figures import show
+from attention_lib.heatmap import plot_heatmap
+from attention_lib.worked_example import worked_example
+
+ROOT = Path(__file__).resolve().parent.parent
 
 # The same in every notebook, so that none asks for somebody's private kernel.
 METADATA = {
-    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "name": "python3",
+    },
     "language_info": {"name": "python"},
 }
 
 
 def refresh(path):
-    """Execute one notebook and write it back in its normal form."""
+    """Execute one notebook and write it back in its normal form; say whether it changed."""
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook,
         timeout=120,
         record_timing=False,
         coalesce_streams=True,
+        extra_arguments=["--log-level=ERROR"],  # a kernel warns that it is on TCP
         resources={"metadata": {"path": str(path.parent)}},
     )
     client.execute()
     notebook.metadata = nbformat.from_dict(METADATA)
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict(
+            {"tags": tags} if (tags := cell.metadata.get("tags")) else {}
+        )
     nbformat.validate(notebook)
-    before, after = path.read_text(encoding="utf-8"), nbformat.writes(notebook) + "\n"
-    path.write_text(after, encoding="utf-8", newline="\n")
-    return before != after
+    return store(path, (nbformat.writes(notebook) + "\n").encode())
+
+
+def draw_readme_image():
+    """Draw the chapter's heatmap for the README; say whether it changed."""
+    tokens, *_, Q, K, V = worked_example()
+    A = attention_steps(Q, K, V).A
+    picture = show(plot_heatmap(A, queries=tokens, keys=tokens, title="Attention weights A"))
+    return store(ROOT / "docs" / "attention_weights.png", picture.png)
+
+
+def store(path, content):
+    changed = not path.exists() or path.read_bytes() != content
+    if changed:
+        path.write_bytes(content)
+    return changed
 
 
 def main(arguments):
-    paths = [Path(argument).resolve() for argument in arguments] or sorted(NOTEBOOKS.rglob("[0-9]*.ipynb"))
+    """Refresh what is named, or everything."""
+    paths = [Path(argument).resolve() for argument in arguments]
+    if not paths:
+        print(f"docs/attention_weights.png: {'changed' if draw_readme_image() else 'as it was'}")
+        paths = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
     for path in paths:
         start = time.perf_counter()
-        print(f"{path.name} ... ", end="", flush=True)
+        print(f"{path.name}: ", end="", flush=True)
         changed = refresh(path)
         print(f"{'changed' if changed else 'as it was'} ({time.perf_counter() - start:.1f} s)")
 

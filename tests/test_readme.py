@@ -1,0 +1,59 @@
+"""The README keeps its promises: its example, its image, its table, its commands."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def test_example_prints_what_stands_below_it(capsys):
+    code, output = re.search(
+        r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL
+    ).groups()
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out == output
+
+
+def test_image_has_an_alternative_text():
+    alternative, path = re.search(r"!\[(.*?)\]\((.*?)\)", README).groups()
+    assert (ROOT / path).read_bytes().startswith(b"\x89PNG")
+    assert len(alternative.split()) > 10
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_table_has_each_notebook_with_its_minutes(path):
+    row = next(line for line in README.splitlines() if f"notebooks/{path.name}" in line)
+    minutes = row.rstrip("| ").rsplit("|", 1)[-1].strip()
+    opening = nbformat.read(path, as_version=4).cells[1].source
+    assert f"about {minutes} minutes" in opening
+
+
+def test_commands_are_those_of_the_makefile():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"^make (\w+)", README, re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+    assert "-m jupyter lab --notebook-dir=notebooks 00_overview.ipynb" in makefile
+    assert "-m pytest -n auto" in makefile
+    assert "-c constraints.txt -r requirements.txt" in makefile
+
+
+def test_oldest_python_is_stated_once_and_for_all():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    oldest = project["requires-python"].removeprefix(">=")
+    assert f"Python {oldest} or newer" in README
+    workflow = (ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    assert f'"{oldest}"' in workflow
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_to_files_resolve(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", text)
+    missing = [t for t in targets if "://" not in t and not (ROOT / t).exists()]
+    assert missing == []

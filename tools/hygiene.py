@@ -1,0 +1,146 @@
+"""Find what is wrong with a notebook without executing it.
+
+    python tools/hygiene.py [NOTEBOOK ...]     (all of them when none is named)
+
+nbval executes and compares; it passes over a cell that was never run, over order, metadata,
+warnings and the form of the text. One line per complaint; exit code 1 if there is any.
+"""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+from refresh import METADATA, ROOT
+
+MOST_LINES = 15
+MOST_WORDS = 150
+
+# Left in an output by an object that nobody formatted, or by a machine.
+UNMEANT = {
+    r"np\.((float|u?int|bool|str)\w*\(|(True|False)_)": "a bare NumPy scalar; format it",
+    r"<[\w.]+( object)? at 0x": "the address of an object",
+    r"<(Axes|Figure)\b": "a bare matplotlib object; end the cell with show(...)",
+    r"Warning\b": "a warning",
+    r"/(home|root|Users|tmp|work)/": "a path of one machine",
+    r"-0\.0*(?![\d.])": "a negative zero; format with z",
+}
+MAGIC = re.compile(r"^\s*[%!]", re.MULTILINE)
+SKIPPING = re.compile(r"NBVAL_|nbval-|PYTEST_VALIDATE_IGNORE")
+
+
+def complaints(path):
+    """Return what is wrong with one notebook, a sentence each."""
+    try:
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+    except Exception as error:
+        return [f"not a valid notebook: {error}"]
+    found = []
+    if notebook.metadata != METADATA:
+        found.append(f"metadata is not the project's: {dict(notebook.metadata)}")
+    ids = [cell.get("id") for cell in notebook.cells]
+    if None in ids or len(set(ids)) < len(ids):
+        found.append("cell ids are missing or not unique")
+    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
+    if counts != list(range(1, len(counts) + 1)):
+        found.append(f"not run from the top in one go: counts {counts}")
+    found += _about_text(path, notebook)
+    before = None
+    for number, cell in enumerate(notebook.cells):
+        if cell.cell_type == "code":
+            about = [*_about_code(cell), *_about_outputs(cell)]
+            if before != "markdown":
+                about.append("no text before the code")
+            found += [f"cell {number}: {complaint}" for complaint in about]
+        before = cell.cell_type
+    return found
+
+
+def _about_text(path, notebook):
+    texts = [
+        (n, cell.source) for n, cell in enumerate(notebook.cells) if cell.cell_type == "markdown"
+    ]
+    level = 0
+    for number, text in texts:
+        plain = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        if len(plain.split()) > MOST_WORDS:
+            yield f"cell {number}: {len(plain.split())} words; split it below {MOST_WORDS}"
+        if SKIPPING.search(text):
+            yield f"cell {number}: a marker of nbval"
+        for hashes in re.findall(r"^(#+) ", plain, re.MULTILINE):
+            if len(hashes) > level + 1 or (len(hashes) == 1 and level):
+                yield f"cell {number}: heading of level {len(hashes)} after level {level}"
+            level = len(hashes)
+        for words, target in re.findall(r"\[([^\]]*)\]\(([^)]*)\)", plain):
+            if words.strip().lower() in {"", "here", "link", "this", "click here"}:
+                yield f"cell {number}: a link whose text, {words!r}, does not say where it leads"
+            if "://" not in target and not (path.parent / target.partition("#")[0]).exists():
+                yield f"cell {number}: link to {target}, which is not there"
+    if not notebook.cells or not notebook.cells[0].source.startswith("# "):
+        yield "the first cell is not a title"
+
+
+def _about_code(cell):
+    source = cell.source
+    if source.count("\n") >= MOST_LINES:
+        yield f"{source.count(chr(10)) + 1} lines; the limit is {MOST_LINES}"
+    if MAGIC.search(source):
+        yield "a magic or shell command"
+    if SKIPPING.search(source) or any("nbval" in tag for tag in cell.metadata.get("tags", [])):
+        yield "a marker that keeps nbval from comparing"
+    if set(cell.metadata) - {"tags"}:
+        yield f"metadata beyond tags: {sorted(cell.metadata)}"
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        yield "not plain Python"
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            parts = f"{node.module}.{'.'.join(name.name for name in node.names)}".split(".")
+            if any(part.startswith("_") or part in {"steps", "*"} for part in parts):
+                yield f"imports {node.module}: take public names from attention_lib"
+
+
+def _about_outputs(cell):
+    raises = "raises-exception" in cell.metadata.get("tags", [])
+    errors = [output for output in cell.outputs if output.output_type == "error"]
+    if raises != bool(errors):
+        yield (
+            "tagged raises-exception but did not raise"
+            if raises
+            else "an error output without its tag"
+        )
+    defines = re.search(r"^\s*def ", cell.source, re.MULTILINE)
+    if re.search(r"\b(print|show)\(", cell.source) and not defines and not cell.outputs:
+        yield "prints or draws, but has no output"
+    for output in cell.outputs:
+        if output.get("name") == "stderr":
+            yield "output on stderr"
+        data = output.get("data", {})
+        page = data.get("text/html", "")
+        if "image/png" in data:
+            yield "a figure without a text alternative; end the cell with show(...)"
+        if "<img" in page and not re.search(r'<img alt="[^"]{20,}"', page):
+            yield "an image without a text alternative"
+        text = output.get("text", "") + data.get("text/plain", "")
+        for pattern, meaning in UNMEANT.items():
+            if re.search(pattern, text):
+                yield f"in its output, {meaning}"
+
+
+def main(arguments):
+    """Check what is named, or every notebook; return the exit code."""
+    paths = [Path(argument).resolve() for argument in arguments]
+    failed = False
+    for path in paths or sorted((ROOT / "notebooks").rglob("*.ipynb")):
+        for complaint in complaints(path):
+            failed = True
+            print(f"{path.name}: {complaint}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

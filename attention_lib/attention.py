@@ -74,7 +74,14 @@ def scaled_dot_product_attention(Q, K, V, *, scale=None):
     """Mix the values by how well their keys match each query: softmax(Q K^T / sqrt(d_k)) V.
 
     The same computation as `attention_steps`, for when only the result and the weights
-    matter. Parameters and errors are the same.
+    matter.
+
+    Parameters
+    ----------
+    Q, K, V : array_like, shapes (..., n_q, d_k), (..., n_k, d_k), (..., n_k, d_v)
+        Queries, keys and values, as for `attention_steps`.
+    scale : float, optional
+        Multiplies S. Left out, it is 1 / sqrt(d_k), d_k being the last axis of Q and K.
 
     Returns
     -------
@@ -82,6 +89,11 @@ def scaled_dot_product_attention(Q, K, V, *, scale=None):
         One mixed value per query.
     A : ndarray, shape (..., n_q, n_k)
         The weights that mixed it. One matrix per head: never averaged over batch axes.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `attention_steps` does.
 
     Examples
     --------
@@ -103,11 +115,14 @@ def scaled_dot_product_attention(Q, K, V, *, scale=None):
     return steps.output, steps.A
 
 
+@np.errstate(all="ignore")  # an extreme scale may overflow to inf, as the scores may
 def _attend(where, Q, K, V, scale):
     """Check everything in the name of the function `where`, then run the steps in order."""
     Q, K, V = validation.queries_keys_and_values(where, Q, K, V)
     if scale is not None:
-        scale = validation.finite(where, "scale", scale, "it multiplies S, and left out it is 1 / sqrt(d_k)")
+        scale = validation.finite(
+            where, "scale", scale, "it multiplies S, and left out it is 1 / sqrt(d_k)"
+        )
     S = attention_scores(Q, K)
     S_scaled = scale_scores(S, d_k=Q.shape[-1]) if scale is None else S * scale
     A = softmax(S_scaled)

@@ -36,8 +36,12 @@ def source(function):
     try:
         text = textwrap.dedent(inspect.getsource(function))
     except (TypeError, OSError) as error:
-        raise TypeError(f"source: the code of {function!r} is not written in Python, or not in a file.") from error
+        raise TypeError(
+            f"source: the code of {function!r} is not written in Python, or not in a file."
+        ) from error
     definition = ast.parse(text).body[0]
+    if getattr(definition, "name", None) != getattr(function, "__name__", ""):
+        raise TypeError(f"source: it shows functions made with def. Got {function!r}.")
     lines = text.rstrip().splitlines()
     body = definition.body
     head = lines[definition.lineno - 1 : body[0].lineno - 1]

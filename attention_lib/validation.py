@@ -17,11 +17,13 @@ def as_numbers(where, name, value):
     Integers and booleans become float64 (an int8 product would wrap), float16 becomes
     float32 (a float16 score overflows at 65504), wider floats stay as they are.
     """
-    if isinstance(value, np.ma.MaskedArray):
+    if _is_masked(value):
+        shape = (
+            f" with shape {value.shape}" if isinstance(value, np.ma.MaskedArray) else " in a list"
+        )
         raise TypeError(
-            f"{where}: {name} must be an ordinary array. Got a NumPy masked array with shape "
-            f"{value.shape}, whose mask the arithmetic would drop without a word. Fill it first, "
-            f"for example {name}.filled(0.0)."
+            f"{where}: {name} must be an ordinary array. Got a NumPy masked array{shape}, whose mask the "
+            f"arithmetic would drop without a word. Fill it first, for example {name}.filled(0.0)."
         )
     try:
         array = np.asarray(value)
@@ -113,28 +115,31 @@ def queries_keys_and_values(where, Q, K, V):
 
 def key_width(where, d_k):
     """Return d_k as a positive int."""
-    try:
-        width = None if isinstance(d_k, (bool, np.bool_)) else operator.index(d_k)
-    except TypeError:
-        width = None
+    width = _whole_number(d_k)
     if width is None:
         raise TypeError(
             f"{where}: d_k must be a whole number, the last axis of Q and K. Got {d_k!r} "
             f"({type(d_k).__name__}). The square root is taken here: pass d_k, not sqrt(d_k)."
         )
     if width < 1:
-        raise ValueError(f"{where}: d_k must be at least 1. Got {width}. It is the last axis of Q and K: Q.shape[-1].")
+        raise ValueError(
+            f"{where}: d_k must be at least 1. Got {width}. It is the last axis of Q and K: Q.shape[-1]."
+        )
     return width
 
 
 def finite(where, name, value, meaning):
     """Return `value` as a finite Python float, which keeps float32 arrays in float32."""
     try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
+        # float("0.5") and float of an array of one are numbers to Python; here they are slips.
+        slip = isinstance(value, (str, bytes)) or _is_masked(value) or np.ndim(value)
+        number = None if slip else float(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None:
         raise TypeError(
             f"{where}: {name} must be one number; {meaning}. Got {value!r} ({type(value).__name__})."
-        ) from error
+        )
     if not math.isfinite(number):
         raise ValueError(f"{where}: {name} must be finite; {meaning}. Got {number}.")
     return number
@@ -142,13 +147,12 @@ def finite(where, name, value, meaning):
 
 def softmax_axis(where, x, axis):
     """Check that `axis` names one axis of x."""
-    try:
-        position = operator.index(axis)
-    except TypeError as error:
+    position = _whole_number(axis)
+    if position is None:
         raise TypeError(
             f"{where}: axis must be one whole number; -1 makes each row sum to 1. Got {axis!r} "
             f"for x with shape {x.shape}."
-        ) from error
+        )
     if not -x.ndim <= position < x.ndim:
         raise ValueError(
             f"{where}: axis must name an axis of x, from {-x.ndim} to {x.ndim - 1}. Got {position}; x has "
@@ -202,7 +206,11 @@ def labels(where, name, value, count, what):
     """Return `value` as a list with one label for each of `count` rows or columns."""
     listed = list(range(count)) if value is None else list(value)
     if isinstance(value, str) or len(listed) != count:
-        advice = "Split the string: it is one label." if isinstance(value, str) else "Were rows and columns swapped?"
+        advice = (
+            "Split the string: it is one label."
+            if isinstance(value, str)
+            else "Were rows and columns swapped?"
+        )
         raise ValueError(
             f"{where}: {name} needs one label per {what}. Got {len(listed)} labels ({value!r}) "
             f"for {count} {what}s. {advice}"
@@ -213,7 +221,9 @@ def labels(where, name, value, count, what):
 def choice(where, name, value, allowed):
     """Check that `value` is one of the names in `allowed`."""
     if value not in allowed:
-        raise ValueError(f"{where}: {name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}.")
+        raise ValueError(
+            f"{where}: {name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}."
+        )
 
 
 def colour_limit(where, limit, kind):
@@ -225,8 +235,25 @@ def colour_limit(where, limit, kind):
         )
     number = finite(where, "limit", limit, "the colours run from -limit to limit")
     if number <= 0:
-        raise ValueError(f"{where}: limit must be above 0; the colours run from -limit to limit. Got {number}.")
+        raise ValueError(
+            f"{where}: limit must be above 0; the colours run from -limit to limit. Got {number}."
+        )
     return number
+
+
+def _is_masked(value):
+    """Say whether `value` is a masked array, or a list in which one is hidden."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_masked, value))
+    return isinstance(value, np.ma.MaskedArray)
+
+
+def _whole_number(value):
+    """Return `value` as an int, or None if it is not one; True is no number."""
+    try:
+        return None if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        return None
 
 
 def _check_batches(where, **arrays):

@@ -1,0 +1,126 @@
+"""Inputs that every function of the maths must treat alike."""
+
+from decimal import Decimal
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The same examples on every machine, so that a test never fails by chance.
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
+settings.load_profile("steady")
+
+
+class Refused(NamedTuple):
+    """What no function takes for an array, and what the error says after the argument's name."""
+
+    value: object
+    error: type
+    rule: str
+
+
+_MASKED = np.ma.array([[1.0, 0.0], [0.0, 1.0]], mask=[[0, 0], [1, 1]])
+
+_REFUSED = {
+    "masked array": Refused(_MASKED, TypeError, r"masked array.* shape \(2, 2\).*filled"),
+    "masked array, nothing hidden": Refused(
+        np.ma.array(np.eye(3)), TypeError, r"masked array.* shape \(3, 3\)"
+    ),
+    "list of masked arrays": Refused([_MASKED[0], _MASKED[1]], TypeError, "masked"),
+    "list with a masked entry": Refused([[1.0, np.ma.masked], [0.0, 1.0]], TypeError, "masked"),
+    "ragged list": Refused(
+        [[1.0, 2.0], [3.0]], ValueError, "rectangular.*list whose rows differ in length"
+    ),
+    "ragged arrays": Refused(
+        [np.ones(2), np.ones(3)], ValueError, "rectangular.*rows differ in length"
+    ),
+    "strings": Refused(
+        [["1", "2"], ["3", "4"]], TypeError, r"real numbers.*<U1 and shape \(2, 2\)"
+    ),
+    "complex": Refused(np.eye(2) * 1j, TypeError, r"real numbers.*complex128 and shape \(2, 2\)"),
+    "objects": Refused(
+        [[Decimal(1), Decimal(2)]], TypeError, r"real numbers.*object and shape \(1, 2\)"
+    ),
+    "dates": Refused(
+        np.array([["2020-01-01"]], "M8[D]"), TypeError, r"real numbers.*datetime64.* shape \(1, 1\)"
+    ),
+    "None": Refused(None, TypeError, r"real numbers.*NoneType.* shape \(\)"),
+    "generator": Refused((row for row in np.eye(2)), TypeError, "real numbers.*generator"),
+}
+
+
+@pytest.fixture(params=_REFUSED.values(), ids=_REFUSED)
+def refused(request):
+    return request.param
+
+
+_RESULT_DTYPES = {
+    "float16": np.float32,
+    "float32": np.float32,
+    ">f4": np.float32,
+    "float64": np.float64,
+    "longdouble": np.longdouble,
+    "bool": np.float64,
+    "int8": np.float64,
+    "uint8": np.float64,
+    "int64": np.float64,
+}
+
+
+@pytest.fixture(params=_RESULT_DTYPES.items(), ids=_RESULT_DTYPES)
+def dtypes(request):
+    """Yield the dtype of an input, and the dtype that the result must have."""
+    return request.param
+
+
+def _read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def _every_second_column(array):
+    return np.repeat(array, 2, axis=-1)[..., ::2]
+
+
+def _backwards(array):
+    return array[::-1, ::-1].copy()[::-1, ::-1]
+
+
+@pytest.fixture(params=[np.copy, _read_only, np.asfortranarray, _every_second_column, _backwards])
+def laid_out(request):
+    """Yield a function that copies a matrix into one of the layouts that memory can have."""
+    return request.param
+
+
+@pytest.fixture
+def counting():
+    """Return a function that makes arrays of small whole numbers, whose products are exact."""
+    return lambda *shape: np.arange(float(np.prod(shape))).reshape(shape) % 7 - 3
+
+
+_BATCHES = [
+    ((2,), (2,), (2,)),
+    ((), (2,), (2,)),
+    ((2,), (), (2,)),
+    ((2, 5), (2, 1), (2, 5)),
+    ((5,), (2, 1), (2, 5)),
+]
+
+
+@pytest.fixture(params=_BATCHES, ids=lambda shapes: "{} with {}".format(*shapes))
+def batches(request):
+    """Yield the batch axes of two inputs, and those of their result."""
+    return request.param
+
+
+@pytest.fixture
+def drawing():
+    """Draw into memory with matplotlib's own settings, whatever the machine's are; leave no figure."""
+    from matplotlib import pyplot as plt
+
+    plt.switch_backend("agg")
+    with plt.style.context("default"):
+        yield
+    plt.close("all")

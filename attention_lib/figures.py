@@ -12,11 +12,16 @@ import io
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
+from matplotlib.category import StrCategoryLocator
+from matplotlib.collections import FillBetweenPolyCollection, PathCollection
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Polygon
+from matplotlib.path import Path
 from matplotlib.text import Annotation
+from matplotlib.ticker import FixedLocator
+
+from .heatmap import cell_text
 
 DOTS_PER_INCH = 144  # sharp on dense screens; the page shows it at 96
 MOST_POINTS = 12  # points of a series that are listed one by one
@@ -72,7 +77,9 @@ def show(drawn):
     """
     figure = _figure_of("show", drawn)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH, transparent=False)
+    # Written out, for the reader's settings may ask for a transparent page.
+    background = figure.get_facecolor() if figure.get_facecolor()[3] == 1 else "white"
+    figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH, transparent=False, facecolor=background)
     plt.close(figure)
     width = round(figure.get_size_inches()[0] * 96)
     return Picture(alt_text(figure), describe(figure), buffer.getvalue(), width)
@@ -156,7 +163,17 @@ def _description(ax):
         f"from {_number(axis.get_view_interval()[0])} to {_number(axis.get_view_interval()[1])}"
         for name, axis in (("x", ax.xaxis), ("y", ax.yaxis))
     )
-    return [f"{title}: {x}, {y}", *(f"  {line}" for line in _series(ax))]
+    return [f"{title}: {x}, {y}", *_named_places(ax), *(f"  {line}" for line in _series(ax))]
+
+
+def _named_places(ax):
+    """Return a line for each axis whose places have names, such as the categories of bars."""
+    fixed = (FixedLocator, StrCategoryLocator)
+    axes = [axis for axis in (ax.xaxis, ax.yaxis) if isinstance(axis.get_major_locator(), fixed)]
+    return [
+        f"  {axis.axis_name}: {' | '.join(label.get_text() for label in axis.get_ticklabels())}"
+        for axis in axes
+    ]
 
 
 def _sentence(ax):
@@ -170,10 +187,11 @@ def _sentence(ax):
         ends = []
         for word, pick in (("highest", np.nanargmax), ("lowest", np.nanargmin)):
             i, j = np.unravel_index(pick(M), M.shape)
-            ends.append(f"{word} {M[i, j]:z.2f} ({rows[i]}, {columns[j]})")
+            ends.append(f"{word} {cell_text(M[i, j])} ({rows[i]}, {columns[j]})")
         return f"{size}: {', '.join(ends)}"
     axes = f"{ax.get_ylabel() or 'y'} against {ax.get_xlabel() or 'x'}"
-    return f"Plot{title} of {axes}: " + ", ".join(_series(ax, brief=True))
+    series = ", ".join(_series(ax, brief=True))
+    return f"Plot{title} of {axes}" + (f": {series}" if series else "")
 
 
 # Heatmaps
@@ -192,17 +210,24 @@ def _heading_of_image(ax):
 def _image_lines(ax):
     M = ax.images[0].get_array().filled(np.nan)
     rows, columns = _tick_names(ax.yaxis, M.shape[0]), _tick_names(ax.xaxis, M.shape[1])
-    missing = "".join(
-        f"\n  {cells.get_gid()}: {len(cells.get_paths())} cells" for cells in ax.collections if cells.get_gid()
-    )
+    missing = [
+        f"  {cells.get_gid()}: {np.count_nonzero(cells.get_path().codes == Path.MOVETO)} cells"
+        for cells in ax.patches
+        if cells.get_gid()
+    ]
     # Turned-round axes leave the data as it is, so the direction is part of the description.
-    turned = [word for word, axis in (("rows", ax.yaxis), ("columns", ax.xaxis)) if _is_turned(word, axis)]
+    turned = [
+        word for word, axis in (("rows", ax.yaxis), ("columns", ax.xaxis)) if _is_turned(word, axis)
+    ]
     lines = [f"  rows: {' | '.join(rows)}", f"  columns: {' | '.join(columns)}"]
     lines += [f"  {word} run backwards" for word in turned]
-    lines += [f"  {name}: {' '.join(f'{number:z.3f}' for number in row)}" for name, row in zip(rows, M, strict=True)]
-    shown = sum(_shows_its_number(text, M) for text in ax.texts)
-    lines.append(f"  cells that show their number: {shown} of {M.size}{missing}")
-    return lines
+    lines += [
+        f"  {name}: {' '.join(f'{number:z.3f}' for number in row)}"
+        for name, row in zip(rows, M, strict=True)
+    ]
+    others = [text.get_text() for text in ax.texts if not _shows_its_number(text, M)]
+    lines.append(f"  cells that show their number: {len(ax.texts) - len(others)} of {M.size}")
+    return [*lines, *missing, *(f"  text {words!r}" for words in others if words)]
 
 
 def _is_turned(word, axis):
@@ -211,16 +236,21 @@ def _is_turned(word, axis):
 
 
 def _shows_its_number(text, M):
-    j, i = (round(place) for place in text.get_position())
-    return text.get_text() == f"{M[i, j]:z.2f}"
+    column, row = text.get_position()
+    n_rows, n_columns = M.shape
+    if row not in range(n_rows) or column not in range(n_columns):
+        return False
+    return text.get_text() == cell_text(M[int(row), int(column)])
 
 
 def _tick_names(axis, count):
     """Return a name for each position: its tick label, or the position where it has none."""
     names = [str(position) for position in range(count)]
-    for place, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True):
-        if 0 <= round(place) < count:
-            names[round(place)] = label.get_text()
+    axis.get_ticklabels()  # brings the ticks up to date
+    # The ticks, because a panel that shares its rows with another hides the labels.
+    for place, tick in zip(axis.get_ticklocs(), axis.get_major_ticks(), strict=True):
+        if place in range(count):
+            names[int(place)] = tick.label1.get_text()
     return names
 
 
@@ -240,9 +270,11 @@ def _quantity(ax):
 
 
 def _series(ax, brief=False):
-    """Return a line of text for each thing drawn; `brief` keeps those with a name."""
+    """Return a line of text for each thing drawn; `brief` keeps those with a name, if there are any."""
     described = []
-    errorbars = [container for container in ax.containers if isinstance(container, ErrorbarContainer)]
+    errorbars = [
+        container for container in ax.containers if isinstance(container, ErrorbarContainer)
+    ]
     bars = [container for container in ax.containers if isinstance(container, BarContainer)]
     part_of_errorbar = {id(part) for container in errorbars for part in container.get_children()}
     named = {id(container.lines[0]): container.get_label() for container in errorbars}
@@ -252,29 +284,50 @@ def _series(ax, brief=False):
             continue
         in_x, in_y = line.get_transform().contains_branch_seperately(ax.transData)
         if in_x and in_y:
-            described.append((label, _points("line", label, line.get_xdata(), line.get_ydata(), brief)))
+            described.append(
+                (label, _points("line", label, line.get_xdata(), line.get_ydata(), brief))
+            )
         else:
             name, place = ("y", line.get_ydata()[0]) if in_y else ("x", line.get_xdata()[0])
             described.append((label, f"line{_quoted(label)} at {name} = {_number(place)}"))
     for container in errorbars:
         if not brief:
             segments = [segment for lines in container.lines[2] for segment in lines.get_segments()]
-            lengths = [np.ptp(np.asarray(segment)[:, 1]) for segment in segments]
-            described.append((container.get_label(), f"  error bars of length {' '.join(map(_number, lengths))}"))
+            lengths = [np.ptp(segment, axis=0).max() for segment in segments]
+            described.append(
+                (container.get_label(), f"  error bars of length {' '.join(map(_number, lengths))}")
+            )
     for container in bars:
-        heights = " ".join(_number(bar.get_height()) for bar in container)
-        described.append((container.get_label(), f"bars{_quoted(container.get_label())}: {heights}"))
+        lying = container.orientation == "horizontal"
+        lengths = " ".join(
+            _number(bar.get_width() if lying else bar.get_height()) for bar in container
+        )
+        described.append(
+            (container.get_label(), f"bars{_quoted(container.get_label())}: {lengths}")
+        )
     for collection in ax.collections:
         if isinstance(collection, PathCollection):
             x, y = np.asarray(collection.get_offsets()).T
-            described.append((collection.get_label(), _points("points", collection.get_label(), x, y, brief)))
+            described.append(
+                (collection.get_label(), _points("points", collection.get_label(), x, y, brief))
+            )
+        elif isinstance(collection, FillBetweenPolyCollection):
+            for path in collection.get_paths():
+                x, y = path.vertices.T
+                described.append(
+                    (collection.get_label(), _points("area", collection.get_label(), x, y, brief))
+                )
     for patch in ax.patches:
         if isinstance(patch, Polygon):
             x, y = patch.get_xy().T
-            described.append((patch.get_label(), _points("polygon", patch.get_label(), x, y, brief)))
+            described.append(
+                (patch.get_label(), _points("polygon", patch.get_label(), x, y, brief))
+            )
         elif isinstance(patch, FancyArrowPatch) and not brief:
             described.append(("", "arrow"))
-    arrows = [text for text in ax.texts if isinstance(text, Annotation) and text.arrow_patch is not None]
+    arrows = [
+        text for text in ax.texts if isinstance(text, Annotation) and text.arrow_patch is not None
+    ]
     for arrow in arrows:
         ends = _listed(*np.transpose([arrow.xyann, arrow.xy]))
         described.append(("", f"arrow {ends}"))
@@ -284,7 +337,8 @@ def _series(ax, brief=False):
         if ax.get_legend() is not None:
             entries = " | ".join(text.get_text() for text in ax.get_legend().get_texts())
             described.append(("", f"legend: {entries}"))
-    return [text for label, text in described if not brief or (label and not label.startswith("_"))]
+    named = [text for label, text in described if label and not label.startswith("_")]
+    return named if brief and named else [text for _, text in described]
 
 
 def _quoted(label):

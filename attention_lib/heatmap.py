@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib import pyplot as plt
-from matplotlib.patches import Patch
+from matplotlib.colors import Normalize, to_rgba
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path
+from matplotlib.transforms import Bbox
 
 from . import validation
 from .tokens import drawable, font_families
@@ -30,9 +33,9 @@ KINDS = {
 MOST_NUMBERED = 12  # rows or columns up to which each cell shows its number
 LARGEST = 7.5  # inches for the cells of all panels side by side; more cells are smaller
 SMALLEST = 1.0  # inches for one side of one panel
-LABEL_HEIGHT = 0.17  # inches that one line of tick labels needs
-LABEL_WIDTH = 0.085  # inches that one character of a tick label needs
+LABEL_HEIGHT = 1.2  # font sizes that one line of tick labels needs
 GAP = 0.12  # inches around and between panels
+MIDDLE = 0.179  # luminance at which black and white have the same contrast, 4.58 : 1
 
 # Cells without a finite number. They must not look like a small weight, so: grey, hatched, no number.
 _MISSING_COLOUR = "0.88"
@@ -109,8 +112,7 @@ def plot_heatmap(
     where = "plot_heatmap"
     M = validation.picture(where, "M", M)
     validation.choice(where, "kind", kind, KINDS)
-    rows = validation.labels(where, "queries", queries, M.shape[0], "row")
-    columns = validation.labels(where, "keys", keys, M.shape[1], "column")
+    rows, columns = _check_labels(where, M, queries, keys)
     if limit is not None:
         limit = validation.colour_limit(where, limit, kind)
 
@@ -132,7 +134,9 @@ def plot_heatmap(
     return ax
 
 
-def plot_heatmaps(panels, *, kind="weights", queries=None, keys=None, limit=None, ylabel="Query", xlabel="Key"):
+def plot_heatmaps(
+    panels, *, kind="weights", queries=None, keys=None, limit=None, ylabel="Query", xlabel="Key"
+):
     """Draw matrices side by side on one colour scale, so that they can be compared.
 
     Parameters
@@ -160,9 +164,17 @@ def plot_heatmaps(panels, *, kind="weights", queries=None, keys=None, limit=None
     ['broad', 'peaked']
     """
     where = "plot_heatmaps"
-    matrices = [validation.picture(where, repr(title), M) for title, M in validation.panels(where, panels).items()]
+    matrices = [
+        validation.picture(where, repr(title), M)
+        for title, M in validation.panels(where, panels).items()
+    ]
     validation.choice(where, "kind", kind, KINDS)
-    if KINDS[kind].symmetric and limit is None:
+    # All of it before there is a figure, or an empty one would be left behind.
+    for M in matrices:
+        _check_labels(where, M, queries, keys)
+    if limit is not None:
+        limit = validation.colour_limit(where, limit, kind)
+    elif KINDS[kind].symmetric:
         limit = max(map(_largest, matrices))
     figure, (axes,) = _new_figure([[M.shape for M in matrices]])
     for ax, title, M in zip(axes, panels, matrices, strict=True):
@@ -178,6 +190,10 @@ def plot_heatmaps(panels, *, kind="weights", queries=None, keys=None, limit=None
             xlabel=xlabel,
             colorbar=ax is axes[-1],
         )
+    if len({M.shape[0] for M in matrices}) == 1:
+        for ax in axes[1:]:  # the rows are those of the first panel
+            ax.tick_params(labelleft=False)
+            ax.yaxis.label.set_visible(False)
     _arrange(figure, [axes])
     return figure
 
@@ -218,19 +234,43 @@ def plot_steps(steps, *, queries=None, keys=None, title=None):
     Vaswani et al. (2017), "Attention Is All You Need", figure 2, arXiv:1706.03762.
     """
     S, S_scaled, A, output = (
-        validation.picture("plot_steps", name, getattr(steps, name)) for name in ("S", "S_scaled", "A", "output")
+        validation.picture("plot_steps", name, getattr(steps, name))
+        for name in ("S", "S_scaled", "A", "output")
     )
+    for M in (S, S_scaled, A):
+        _check_labels("plot_steps", M, queries, keys)
     figure, axes = _new_figure([[S.shape, S_scaled.shape], [A.shape, output.shape]])
     limit = max(_largest(S), _largest(S_scaled))
     shared = {"queries": queries, "keys": keys}
-    plot_heatmap(S, kind="scores", limit=limit, ax=axes[0][0], title="1. scores S", colorbar=False, **shared)
-    plot_heatmap(S_scaled, kind="scores", limit=limit, ax=axes[0][1], title="2. scaled scores S_scaled", **shared)
+    plot_heatmap(
+        S, kind="scores", limit=limit, ax=axes[0][0], title="1. scores S", colorbar=False, **shared
+    )
+    plot_heatmap(
+        S_scaled,
+        kind="scores",
+        limit=limit,
+        ax=axes[0][1],
+        title="2. scaled scores S_scaled",
+        **shared,
+    )
     plot_heatmap(A, ax=axes[1][0], title="3. weights A", **shared)
-    plot_heatmap(output, kind="values", ax=axes[1][1], title="4. output A V", queries=queries, xlabel="Value dimension")
-    if title is not None:
-        figure.suptitle(title)
-    _arrange(figure, axes)
+    plot_heatmap(
+        output,
+        kind="values",
+        ax=axes[1][1],
+        title="4. output A V",
+        queries=queries,
+        xlabel="Value dimension",
+    )
+    _arrange(figure, axes, heading=None if title is None else figure.suptitle(title))
     return figure
+
+
+def _check_labels(where, M, queries, keys):
+    """Return the labels of the rows and of the columns of M."""
+    rows = validation.labels(where, "queries", queries, M.shape[0], "row")
+    columns = validation.labels(where, "keys", keys, M.shape[1], "column")
+    return rows, columns
 
 
 def _new_figure(shapes):
@@ -240,16 +280,23 @@ def _new_figure(shapes):
     """
     most_columns = max(sum(shape[1] for shape in row) for row in shapes)
     most_cells = max(most_columns, *(shape[0] for row in shapes for shape in row))
-    largest_cell = 0.62 if max(max(shape) for row in shapes for shape in row) <= MOST_NUMBERED else 0.3
+    largest_cell = (
+        0.62 if max(max(shape) for row in shapes for shape in row) <= MOST_NUMBERED else 0.3
+    )
     cell = min(largest_cell, LARGEST / most_cells)
-    figure = plt.figure(figsize=(LARGEST, LARGEST))
+    figure = plt.figure(figsize=(LARGEST, LARGEST), layout="none")
     if figure.get_facecolor()[3] < 1:
-        figure.set_facecolor("white")  # black labels on a transparent figure vanish on a dark page
-    sides = [[[max(SMALLEST, cell * count) / LARGEST for count in shape[::-1]] for shape in row] for row in shapes]
+        # On a transparent figure, labels vanish on a page of their own colour.
+        dark_text = _luminance(to_rgba(plt.rcParams["text.color"])) <= MIDDLE
+        figure.set_facecolor("white" if dark_text else "black")
+    sides = [
+        [[max(SMALLEST, cell * count) / LARGEST for count in shape[::-1]] for shape in row]
+        for row in shapes
+    ]
     return figure, [[figure.add_axes((0, 0, *side)) for side in row] for row in sides]
 
 
-def _arrange(figure, grid):
+def _arrange(figure, grid, heading=None):
     """Place the panels and size the figure so that every label is inside it.
 
     matplotlib's own layouts shrink panels with square cells and then misplace what hangs off
@@ -260,24 +307,36 @@ def _arrange(figure, grid):
     size = {ax: np.array([ax.bbox.width, ax.bbox.height]) / dots for row in grid for ax in row}
     before, after = {}, {}  # inches that labels reach out: left and below, right and above
     for ax in size:
-        outer = ax.get_tightbbox()
+        # In matplotlib 3.10 the tight box leaves out an axis title that is longer than its axis.
+        titles = [axis.label for part in (ax, *ax.child_axes) for axis in (part.xaxis, part.yaxis)]
+        boxes = [t.get_window_extent() for t in titles if t.get_text() and t.get_visible()]
+        outer = Bbox.union([ax.get_tightbbox(), *boxes])
         before[ax] = np.array([ax.bbox.x0 - outer.x0, ax.bbox.y0 - outer.y0]) / dots + GAP
         after[ax] = np.array([outer.x1 - ax.bbox.x1, outer.y1 - ax.bbox.y1]) / dots + GAP
 
     def spans(lines, side):
         """Return (before, size, after) of each column (side 0) or row (side 1) of the grid."""
-        return [[max(table[ax][side] for ax in line) for table in (before, size, after)] for line in lines]
+        return [
+            [max(table[ax][side] for ax in line) for table in (before, size, after)]
+            for line in lines
+        ]
 
     columns, rows = spans(zip(*grid, strict=True), 0), spans(grid, 1)
-    title_height = 0.4 if figure.get_suptitle() else 0.0
-    width, height = sum(map(sum, columns)), sum(map(sum, rows)) + title_height
+    panels_width, panels_height = sum(map(sum, columns)), sum(map(sum, rows))
+    title_width, title_height = (
+        (0, 0) if heading is None else heading.get_window_extent().size / dots + 2 * GAP
+    )
+    width, height = max(panels_width, title_width), panels_height + title_height
     figure.set_size_inches(width, height)
-    top = height - title_height
+    if heading is not None:
+        heading.set_y(1 - GAP / height)
+    top = panels_height
     for row, (below, tall, above) in zip(grid, rows, strict=True):
-        left = 0.0
+        left = (width - panels_width) / 2
         for ax, (margin, wide, right) in zip(row, columns, strict=True):
             bottom = top - above - size[ax][1]
-            ax.set_position(((left + margin) / width, bottom / height, size[ax][0] / width, size[ax][1] / height))
+            place = np.array([left + margin, bottom, *size[ax]])
+            ax.set_position(place / [width, height, width, height])
             left += margin + wide + right
         top -= below + tall + above
 
@@ -289,75 +348,87 @@ def _largest(M):
 
 def _draw_cells(ax, M, kind, limit):
     colours = plt.get_cmap(KINDS[kind].colours).with_extremes(bad=_MISSING_COLOUR)
-    high = limit or _largest(M) if KINDS[kind].symmetric else 1.0
+    # Near the largest float there is, the ticks of the colour bar would overflow.
+    high = min(limit or _largest(M), np.finfo(float).max / 1000) if KINDS[kind].symmetric else 1.0
     low = -high if KINDS[kind].symmetric else 0.0
     n_rows, n_columns = M.shape
     # A strip of 3 x 200 square cells could not be read.
     aspect = "equal" if max(n_rows, n_columns) <= 5 * min(n_rows, n_columns) else "auto"
     image = ax.imshow(
-        np.ma.masked_invalid(M),
+        np.ma.masked_invalid(M.astype(np.float64)),
         cmap=colours,
-        vmin=low,
-        vmax=high,
+        norm=Normalize(low, high, clip=True),
         aspect=aspect,
         interpolation="nearest",
         origin="upper",
     )
     ax.set(xlim=(-0.5, n_columns - 0.5), ylim=(n_rows - 0.5, -0.5))
+    ax.grid(False)  # some styles draw lines through the middle of the cells
     return image
 
 
 def _draw_labels(ax, rows, columns):
     """Put a label at each position, or at every k-th where more would overlap."""
-    width, height = np.array([ax.bbox.width, ax.bbox.height]) / ax.get_figure(root=True).dpi
+    ax.apply_aspect()  # square cells may leave a part of the axes empty
+    width, height = ax.bbox.size / ax.get_figure(root=True).dpi
     style = {"family": font_families(), "parse_math": False}
 
-    row_ticks = _fitting(len(rows), height)
+    row_ticks = _fitting(ax.yaxis, len(rows), height)
     ax.set_yticks(row_ticks, [drawable(rows[i]) for i in row_ticks], **style)
 
-    column_ticks = _fitting(len(columns), width)
-    texts = [drawable(columns[j]) for j in column_ticks]
-    room = width / len(texts) / LABEL_WIDTH  # characters that fit beside their neighbours, lying flat
-    if max(map(len, texts)) > room:
-        # Anchored at its end, so that a slanted label points at its own column.
+    column_ticks = _fitting(ax.xaxis, len(columns), width)
+    ax.set_xticks(column_ticks, [drawable(columns[j]) for j in column_ticks], **style)
+    widest = max((label.get_window_extent().width for label in ax.get_xticklabels()), default=0)
+    if widest > 0.9 * ax.bbox.width / len(columns) * column_ticks.step:
+        # Anchored at its end, so that a slanted label points at its own column. Slanted lines
+        # are closer together than the columns they point at.
         style |= {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-    ax.set_xticks(column_ticks, texts, **style)
-    ax.tick_params(length=0)
+        column_ticks = _fitting(ax.xaxis, len(columns), width / np.sqrt(2))
+        ax.set_xticks(column_ticks, [drawable(columns[j]) for j in column_ticks], **style)
+    ax.tick_params(which="both", length=0)
 
 
-def _fitting(count, inches):
-    """Return the positions 0, k, 2k, ... whose labels fit into so many inches."""
-    every = max(1, int(np.ceil(count * LABEL_HEIGHT / inches)))
+def _fitting(axis, count, inches):
+    """Return the positions 0, k, 2k, ... whose lines of text fit into so many inches."""
+    line = LABEL_HEIGHT * axis.get_major_ticks(1)[0].label1.get_fontsize() / 72
+    every = max(1, int(np.ceil(count * line / inches)))
     return range(0, count, every)
 
 
 def _draw_numbers(ax, image, M):
+    texts = {place: cell_text(number) for place, number in np.ndenumerate(M) if np.isfinite(number)}
+    longest = max(map(len, texts.values()), default=0)
     cell_width = ax.bbox.width / ax.get_figure(root=True).dpi / M.shape[1]
-    fontsize = min(9, 17 * cell_width)
-    for (i, j), number in np.ndenumerate(M):
-        if np.isfinite(number):
-            dark = _luminance(image.cmap(image.norm(number))) <= 0.179
-            # z: a rounded -0.004 is 0.00, not -0.00.
-            ax.text(
-                j, i, f"{number:z.2f}", ha="center", va="center", color="white" if dark else "black", fontsize=fontsize
-            )
+    fontsize = min(9, 102 * cell_width / max(6, longest))
+    for (i, j), text in texts.items():
+        dark = _luminance(image.cmap(image.norm(M[i, j]))) <= MIDDLE
+        colour = "white" if dark else "black"
+        ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=fontsize)
+
+
+def cell_text(number):
+    """Return a number as a cell shows it: two decimals, or a power of ten where it is huge."""
+    text = f"{number:z.2f}"  # z: a rounded -0.004 is 0.00, not -0.00
+    return text if len(text) <= 8 else f"{number:.1e}"
 
 
 def _luminance(rgba):
-    """Return the WCAG relative luminance; black or white at 0.179 is never below 4.5 : 1."""
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3])
+    """Return the WCAG relative luminance."""
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _draw_missing(ax, M):
     """Hatch the cells without a finite number, say above the axes what it means; count the notes."""
-    edges = [np.arange(count + 1) - 0.5 for count in (M.shape[1], M.shape[0])]
     notes = []
     for meaning, hatch, select in _MISSING:
         cells = select(M)
         if cells.any():
             look = {"facecolor": "none", "edgecolor": "0.55", "hatch": hatch, "linewidth": 0}
-            ax.pcolor(*edges, np.ma.masked_array(np.zeros(M.shape), ~cells), **look, gid=meaning)
+            # Not add_patch, which would look for new limits along every edge.
+            ax.add_artist(PathPatch(_outline(cells), **look, gid=meaning))
             notes.append(Patch(label=meaning, **look | {"facecolor": _MISSING_COLOUR}))
     if notes:
         ax.legend(
@@ -369,6 +440,15 @@ def _draw_missing(ax, M):
             borderaxespad=0.1,
         )
     return len(notes)
+
+
+def _outline(cells):
+    """Return one path round all the chosen cells; thousands of paths would take seconds to hatch."""
+    rows, columns = np.nonzero(cells)
+    corners = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5), (-0.5, -0.5)])
+    vertices = np.stack([columns, rows], axis=-1)[:, np.newaxis] + corners
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
+    return Path(vertices.reshape(-1, 2), codes * len(rows))
 
 
 def _draw_colorbar(ax, image, kind):

@@ -33,6 +33,8 @@ def source(function):
         A, V = validation.weights_and_values("weighted_values", A, V)
         return A @ V
     """
+    if getattr(function, "__name__", "") == "<lambda>":
+        raise TypeError(f"source: it shows functions made with def. Got {function!r}.")
     try:
         text = textwrap.dedent(inspect.getsource(function))
     except (TypeError, OSError) as error:

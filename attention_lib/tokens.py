@@ -42,6 +42,8 @@ def drawable(token):
     # A blank between two words shows by itself; one at an end, or one of several, does not.
     text = re.sub(r"^ +| +$| {2,}", lambda blanks: "␣" * len(blanks[0]), text)
     text = "".join(map(_visible, text))
+    if text and unicodedata.category(text[0])[0] == "M":
+        text = "◌" + text  # an accent by itself has no width
     if len(text) > LONGEST:
         text = text[: LONGEST - 1] + "…"
     return text or "∅"
@@ -81,5 +83,7 @@ def _has_glyph(character, paths):
 @functools.cache
 def _font_path(family):
     """Return the file of an installed family, or None; findfont would warn about a missing one."""
-    known = {entry.name: entry.fname for entry in font_manager.fontManager.ttflist}
-    return known.get(family)
+    if family not in font_manager.get_font_names():
+        return None
+    # The very face that text is drawn in: a bold or a light one may have other characters.
+    return font_manager.findfont(font_manager.FontProperties(family=[family]))

@@ -130,11 +130,11 @@ def key_width(where, d_k):
 
 def finite(where, name, value, meaning):
     """Return `value` as a finite Python float, which keeps float32 arrays in float32."""
+    # float() would take "0.5", an array of one, True, and the real part of a complex number.
+    plain = not isinstance(value, np.ma.MaskedArray) and np.ndim(value) == 0
     try:
-        # float("0.5") and float of an array of one are numbers to Python; here they are slips.
-        slip = isinstance(value, (str, bytes)) or _is_masked(value) or np.ndim(value)
-        number = None if slip else float(value)
-    except (TypeError, ValueError):
+        number = float(value) if plain and np.asarray(value).dtype.kind in "iufO" else None
+    except (TypeError, ValueError, OverflowError):
         number = None
     if number is None:
         raise TypeError(
@@ -169,8 +169,8 @@ def distributions(where, name, value):
     if (array < 0).any() or wrong.any():
         raise ValueError(
             f"{where}: the rows of {name} must be weights: no entry below 0, each row summing to 1. Got "
-            f"shape {array.shape}, smallest entry {array.min():.4g}, row sums from "
-            f"{total.min():.4g} to {total.max():.4g}. Are these scores, before the softmax?"
+            f"shape {array.shape}, smallest entry {np.nanmin(array):.4g}, row sums from "
+            f"{np.nanmin(total):.4g} to {np.nanmax(total):.4g}. Are these scores, before the softmax?"
         )
     return array
 

@@ -378,7 +378,10 @@ def test_shapes_that_do_not_fit_are_refused(function, Q_shape, K_shape, V_shape,
 @_FUNCTIONS
 @pytest.mark.parametrize(
     "scale",
-    ["0.5", "big", b"1", 1j, [0.5], np.array([0.5]), np.array([0.5, 2.0]), np.ma.masked, np.eye],
+    [
+        *("0.5", "big", b"1", np.array("0.5"), [0.5], np.array([0.5]), np.array([0.5, 2.0])),
+        *(1j, np.complex64(0.5), np.array(1j), np.ma.masked, np.eye),
+    ],
 )
 @pytest.mark.usefixtures("no_arithmetic")
 def test_scale_that_is_not_one_number_is_refused(function, scale):

@@ -55,6 +55,11 @@ async def later():
     return 1
 
 
+NAMELESS = {
+    "in a line that is no statement of its own": lambda x: x,
+}
+
+
 def test_code_without_a_docstring_is_shown_as_it_stands():
     assert source(plain) == "def plain(x):\n    # Says what comes next.\n    return x + 1"
 
@@ -113,7 +118,9 @@ def test_function_without_a_file_is_refused():
         source(names["typed_in"])
 
 
-@pytest.mark.parametrize("not_code", [len, np.exp, 3, "softmax", None, lambda x: x, functools])
+@pytest.mark.parametrize(
+    "not_code", [len, np.exp, 3, "softmax", None, lambda x: x, *NAMELESS.values(), functools]
+)
 def test_what_is_no_function_with_a_name_and_code_is_refused(not_code):
     with pytest.raises(TypeError, match=r"^source: ") as caught:
         source(not_code)

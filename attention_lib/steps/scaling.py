@@ -25,8 +25,8 @@ def scale_scores(S, d_k):
     Returns
     -------
     S_scaled : ndarray, the shape of S
-        Scaled scores. Always new; float32 stays float32, float16 is computed in float32,
-        integers in float64. NaN and inf stay where they are.
+        Scaled scores; a single number for a single number. Always new; float32 stays float32,
+        float16 is computed in float32, integers in float64. NaN and inf stay where they are.
 
     Raises
     ------

@@ -1,0 +1,546 @@
+import base64
+import io
+import math
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from matplotlib import pyplot as plt
+
+from attention_lib import attention_steps
+from attention_lib.figures import alt_text, describe, show
+from attention_lib.heatmap import plot_heatmap, plot_heatmaps, plot_steps
+
+pytestmark = pytest.mark.usefixtures("drawing")
+
+A = np.array([[0.75, 0.25, 0.0], [0.1, 0.3, 0.6]])
+
+
+def heatmap(**options):
+    options = {
+        "queries": ["it", "sat"],
+        "keys": ["the", "cat", "mat"],
+        "title": "Weights",
+    } | options
+    ax = plt.figure(figsize=(5, 3)).add_axes((0.2, 0.2, 0.6, 0.6))
+    return plot_heatmap(A, ax=ax, **options)
+
+
+def lines():
+    """Draw a plot with one of everything that a plot is made of."""
+    _, ax = plt.subplots()
+    ax.plot([1, 2, 4], [1.0, 2.0, 3.5], "o-", label="measured")
+    ax.errorbar([1, 2, 4], [2.0, 3.0, 4.0], yerr=[0.1, 0.2, 0.3], label="repeated")
+    ax.scatter([1, 2], [3, 1], label="seen")
+    ax.bar([1, 2], [0.5, 0.7], label="share")
+    ax.fill([1, 2, 2], [0, 0, 1], label="reachable")
+    ax.fill_between([1, 2], [0, 1], label="spread")
+    ax.annotate("there", (2, 3), (1, 1), arrowprops={"arrowstyle": "->"})
+    ax.axhline(1.5, label="even share")
+    ax.axvline(3)
+    ax.text(2, 2, "note")
+    ax.set(xlabel="d_k", ylabel="variance", title="Wider vectors")
+    ax.legend()
+    return ax
+
+
+def pixels(png):
+    return plt.imread(io.BytesIO(png))
+
+
+class Images(HTMLParser):
+    """The attributes of every img element of a page, and the names of all others."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.others = [], []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "img":
+            self.found.append(dict(attributes))
+        else:
+            self.others.append(tag)
+
+    def handle_data(self, data):
+        self.others.append(data)
+
+
+# Descriptions of heatmaps
+
+
+def test_description_of_a_heatmap_has_its_words_colours_and_numbers():
+    assert describe(heatmap()).splitlines() == [
+        "figure, 1 panel",
+        '"Weights": heatmap, 2 rows (Query) by 3 columns (Key), '
+        "magma_r from 0 to 1 (attention weight)",
+        "  rows: it | sat",
+        "  columns: the | cat | mat",
+        "  it: 0.750 0.250 0.000",
+        "  sat: 0.100 0.300 0.600",
+        "  cells that show their number: 6 of 6",
+    ]
+
+
+def test_description_counts_the_hidden_cells():
+    M = [[math.nan, 0.2, -math.inf], [-math.inf, 0.8, 0.4]]
+    described = describe(plot_heatmap(M)).splitlines()
+    assert "  0: nan 0.200 nan" in described
+    assert described[-3:] == [
+        "  cells that show their number: 3 of 6",
+        "  hidden (score -inf): 2 cells",
+        "  not a number: 1 cells",
+    ]
+
+
+def set_data(ax, change):
+    M = ax.images[0].get_array().copy()
+    ax.images[0].set_data(change(M))
+
+
+def add_to_cell(M):
+    M[1, 2] += 0.02
+    return M
+
+
+def swap_axis_titles(ax):
+    ax.set(xlabel=ax.get_ylabel(), ylabel=ax.get_xlabel())
+
+
+def reverse_ticks(axis):
+    axis.set_ticks(axis.get_ticklocs(), [label.get_text() for label in axis.get_ticklabels()][::-1])
+
+
+def new_cell(ax, number):
+    ax.texts[0].set_text(number)
+
+
+HEATMAP_CHANGES = {
+    "transposed": lambda ax: set_data(ax, np.transpose),
+    "upside down": lambda ax: set_data(ax, np.flipud),
+    "one cell + 0.02": lambda ax: set_data(ax, add_to_cell),
+    "colours reversed": lambda ax: ax.images[0].set_cmap("magma"),
+    "other colours": lambda ax: ax.images[0].set_cmap("viridis"),
+    "limits dropped": lambda ax: ax.images[0].autoscale(),
+    "other limits": lambda ax: ax.images[0].set_clim(0, 2),
+    "axis titles swapped": swap_axis_titles,
+    "x title dropped": lambda ax: ax.set_xlabel(""),
+    "y title changed": lambda ax: ax.set_ylabel("Token"),
+    "title changed": lambda ax: ax.set_title("Other weights"),
+    "title dropped": lambda ax: ax.set_title(""),
+    "heading": lambda ax: ax.figure.suptitle("Heading"),
+    "y ticks reversed": lambda ax: reverse_ticks(ax.yaxis),
+    "x ticks reversed": lambda ax: reverse_ticks(ax.xaxis),
+    "ticks shifted": lambda ax: ax.xaxis.set_ticks(ax.get_xticks() + 0.4, ["the", "cat", "mat"]),
+    "ticks dropped": lambda ax: ax.set_xticks([]),
+    "one label changed": lambda ax: ax.set_xticks([0, 1, 2], ["the", "cat", "hat"]),
+    "y inverted": lambda ax: ax.invert_yaxis(),
+    "x inverted": lambda ax: ax.invert_xaxis(),
+    "number changed": lambda ax: new_cell(ax, "0.76"),
+    "number emptied": lambda ax: new_cell(ax, ""),
+    "number removed": lambda ax: ax.texts[-1].remove(),
+    "number moved": lambda ax: ax.texts[0].set_position((1, 0)),
+    "colour bar renamed": lambda ax: ax.images[0].colorbar.set_label("score"),
+    "colour bar removed": lambda ax: ax.images[0].colorbar.remove(),
+    "note added": lambda ax: ax.text(7, -3, "note"),
+    "panel added": lambda ax: ax.figure.add_axes((0, 0, 0.1, 0.1)),
+    "panel removed": lambda ax: ax.remove(),
+}
+
+
+@pytest.mark.parametrize("change", HEATMAP_CHANGES.values(), ids=HEATMAP_CHANGES)
+def test_description_is_of_the_heatmap_that_was_drawn(change):
+    ax = heatmap()
+    figure = ax.figure
+    before = describe(figure)
+    change(ax)
+    assert describe(figure) != before
+
+
+def test_description_tells_hidden_cells_that_lost_their_hatch():
+    ax = plot_heatmap([[0.5, -math.inf]])
+    before = describe(ax)
+    for patch in list(ax.patches):
+        patch.remove()
+    assert describe(ax) != before
+
+
+def test_description_tells_which_cells_of_a_large_matrix_are_hidden():
+    seen = np.tri(40, dtype=bool)
+    described = describe(plot_heatmap(np.where(seen, 0.1, -math.inf)))
+    assert f"hidden (score -inf): {(~seen).sum()} cells" in described
+    assert described.count("nan") == (~seen).sum()
+    assert "cells that show their number: 0 of 1600" in described
+
+
+def test_small_negative_numbers_are_described_without_a_minus():
+    described = describe(plot_heatmap([[-0.0, -1e-9]], kind="scores", limit=1))
+    assert "  0: 0.000 0.000" in described.splitlines()
+
+
+def test_huge_number_is_known_as_shown():
+    ax = plot_heatmap([[-1e9, 12345.678]], kind="scores")
+    assert "cells that show their number: 2 of 2" in describe(ax)
+    assert alt_text(ax).endswith("highest 12345.68 (0, 1), lowest -1.0e+09 (0, 0).")
+
+
+@pytest.mark.parametrize("place", [(5, 5), (-1, 0), (0.5, 1.1), (0.4, 0)])
+def test_note_beside_the_cells_is_no_number_of_a_cell(place):
+    ax = plot_heatmap([[0.5, 0.5]])
+    ax.text(*place, "0.50")
+    described = describe(ax)
+    assert "cells that show their number: 2 of 2" in described
+    assert "text '0.50'" in described
+
+
+def test_panels_are_described_in_order_with_the_shared_quantity():
+    figure = plot_heatmaps({"S": [[1, -2]], "S_scaled": [[0.5, -1]]}, kind="scores")
+    described = describe(figure)
+    assert described.startswith("figure, 2 panels\n")
+    assert re.findall(r'^"(.*?)".* (RdBu_r from .*)$', described, flags=re.MULTILINE) == [
+        ("S", "RdBu_r from -2 to 2 (score (before softmax))"),
+        ("S_scaled", "RdBu_r from -2 to 2 (score (before softmax))"),
+    ]
+
+
+def test_steps_are_described_with_heading_and_four_panels():
+    steps = attention_steps([[1.0, 0.0]], [[2.0, 0.0], [0.0, 1.0]], [[1.0], [0.0]])
+    described = describe(plot_steps(steps, title="Steps"))
+    assert described.startswith('figure, 4 panels, "Steps"\n')
+    assert re.findall(r"\((score.*|attention weight|value)\)$", described, flags=re.MULTILINE) == [
+        "score (before softmax)",
+        "score (before softmax)",
+        "attention weight",
+        "value",
+    ]
+
+
+def test_panels_of_subfigures_are_described():
+    figure = plt.figure()
+    for part, title in zip(figure.subfigures(1, 2), ("left", "right"), strict=True):
+        plot_heatmap([[0.5]], ax=part.subplots(), title=title)
+    described = describe(figure)
+    assert described.startswith("figure, 2 panels\n")
+    assert re.findall(r'^"(\w+)"', described, flags=re.MULTILINE) == ["left", "right"]
+    assert described.count("(attention weight)") == 2
+
+
+def test_invisible_panel_is_not_described():
+    figure, axes = plt.subplots(1, 2)
+    axes[1].set_visible(False)
+    assert describe(figure).startswith("figure, 1 panel\n")
+
+
+@pytest.mark.parametrize("draw", [heatmap, lines])
+def test_description_stays_the_same_when_the_figure_is_drawn(draw):
+    ax = draw()
+    before = describe(ax), alt_text(ax)
+    ax.figure.canvas.draw()
+    ax.figure.set_dpi(40)
+    ax.figure.canvas.draw()
+    assert (describe(ax), alt_text(ax)) == before
+    assert (describe(ax.figure), alt_text(ax.figure)) == before
+
+
+# Descriptions of other plots
+
+
+def test_description_of_a_plot_has_everything_that_was_drawn():
+    described = describe(lines()).splitlines()
+    assert described[0] == "figure, 1 panel"
+    assert re.match(
+        r'"Wider vectors": x "d_k" from [-\d.]+ to [\d.]+, y "variance" from ', described[1]
+    )
+    assert described[2:] == [
+        '  line "measured": (1, 1) (2, 2) (4, 3.5)',
+        '  line "repeated": (1, 2) (2, 3) (4, 4)',
+        '  line "even share" at y = 1.5',
+        "  line at x = 3",
+        "    error bars of length 0.2 0.4 0.6",
+        '  bars "share": 0.5 0.7',
+        '  points "seen": (1, 3) (2, 1)',
+        '  area "spread": (1, 0) (1, 0) (2, 1) (2, 0) (2, 0) (1, 0) (1, 0)',
+        '  polygon "reachable": (1, 0) (2, 0) (2, 1) (1, 0)',
+        "  arrow (1, 1) (2, 3)",
+        "  text 'there'",
+        "  text 'note'",
+        "  legend: measured | seen | reachable | spread | even share | repeated | share",
+    ]
+
+
+def errorbar(ax):
+    return next(c for c in ax.containers if hasattr(c, "has_yerr"))
+
+
+def bar(ax):
+    return next(c for c in ax.containers if hasattr(c, "patches"))[1]
+
+
+LINE_CHANGES = {
+    "point changed": lambda ax: ax.lines[0].set_ydata([1.0, 2.0, 3.6]),
+    "point moved": lambda ax: ax.lines[0].set_xdata([1, 3, 4]),
+    "line removed": lambda ax: ax.lines[0].remove(),
+    "label changed": lambda ax: ax.lines[0].set_label("simulated"),
+    "line added": lambda ax: ax.plot([1, 2], [2, 1]),
+    "log scale on x": lambda ax: ax.set_xscale("log"),
+    "log scale on y": lambda ax: ax.set_yscale("log"),
+    "x limits": lambda ax: ax.set_xlim(0, 9),
+    "y inverted": lambda ax: ax.invert_yaxis(),
+    "x title": lambda ax: ax.set_xlabel("d_v"),
+    "y title": lambda ax: ax.set_ylabel("mean"),
+    "title": lambda ax: ax.set_title("Narrow vectors"),
+    "error bar longer": lambda ax: errorbar(ax).lines[2][0].set_segments([[(1, 1), (1, 9)]]),
+    "error bars removed": lambda ax: errorbar(ax).remove(),
+    "bar higher": lambda ax: bar(ax).set_height(0.9),
+    "bars added": lambda ax: ax.bar([3], [1]),
+    "dot moved": lambda ax: ax.collections[1].set_offsets([(1, 3), (2, 2)]),
+    "dots added": lambda ax: ax.scatter([1], [1]),
+    "polygon changed": lambda ax: ax.patches[-1].set_xy([(1, 0), (2, 0), (2, 2)]),
+    "polygon added": lambda ax: ax.fill([0, 1, 1], [0, 0, 1]),
+    "area added": lambda ax: ax.fill_between([1, 2], [1, 1]),
+    "arrow moved": lambda ax: setattr(ax.texts[0], "xy", (2, 2)),
+    "arrow begins elsewhere": lambda ax: ax.texts[0].set_position((0, 1)),
+    "arrow added": lambda ax: ax.annotate("", (1, 2), (0, 0), arrowprops={"arrowstyle": "->"}),
+    "axhline moved": lambda ax: ax.lines[-2].set_ydata([1.6, 1.6]),
+    "axvline moved": lambda ax: ax.lines[-1].set_xdata([2, 2]),
+    "axhline added": lambda ax: ax.axhline(2),
+    "text changed": lambda ax: ax.texts[1].set_text("remark"),
+    "legend removed": lambda ax: ax.get_legend().remove(),
+    "legend entry changed": lambda ax: ax.get_legend().get_texts()[0].set_text("simulated"),
+    "panel added": lambda ax: ax.figure.add_axes((0, 0, 0.1, 0.1)),
+}
+
+
+@pytest.mark.parametrize("change", LINE_CHANGES.values(), ids=LINE_CHANGES)
+def test_description_is_of_the_plot_that_was_drawn(change):
+    ax = lines()
+    before = describe(ax)
+    change(ax)
+    assert describe(ax) != before
+
+
+@pytest.mark.parametrize(
+    "change", [lambda ax: ax.set_yscale("log"), lambda ax: ax.set_xscale("log")]
+)
+def test_log_scale_is_named(change):
+    ax = lines()
+    assert "(log)" not in describe(ax)
+    change(ax)
+    assert describe(ax).count("(log)") == 1
+
+
+def test_names_of_places_are_described():
+    (bars, lying) = plt.subplots(1, 2)[1]
+    bars.bar(["it", "cat"], [0.2, 0.8])
+    lying.barh([0, 1], [0.3, 0.7], tick_label=["the", "mat"])
+    described = describe(bars).splitlines()
+    assert described[2:4] == ["  x: it | cat", "  bars: 0.2 0.8"]
+    assert described[5:] == ["  y: the | mat", "  bars: 0.3 0.7"]
+
+
+def test_error_bars_in_either_direction_are_described():
+    ax = plt.subplots()[1]
+    ax.errorbar([1, 2], [3, 4], xerr=[0.1, 0.2], fmt="none")
+    assert "  error bars of length 0.2 0.4" in describe(ax)
+
+
+def test_long_series_is_described_by_its_range_and_some_points():
+    ax = plt.subplots()[1]
+    x = np.linspace(0, 1, 101)
+    ax.plot(x, x**2, label="square")
+    line = describe(ax).splitlines()[-1]
+    assert line.startswith('  line "square": 101 points, y from 0 to 1, among them (0, 0) ')
+    assert line.endswith(" (1, 1)")
+    assert line.count("(") == 12
+
+
+def test_rounding_noise_beside_real_numbers_is_0():
+    ax = plt.subplots()[1]
+    ax.plot([0, math.pi], [math.sin(math.pi), 1], label="sine")
+    ax.plot([0, 1e-20], [1e-20, 2e-20], label="small")
+    described = describe(ax)
+    assert 'line "sine": (0, 0) (3.142, 1)' in described
+    assert 'line "small": (0, 1e-20) (1e-20, 2e-20)' in described
+
+
+# Alternatives in one sentence
+
+
+def test_alternative_says_what_a_heatmap_shows():
+    assert alt_text(heatmap()) == (
+        'Heatmap "Weights", rows Query, columns Key, 2 by 3: '
+        "highest 0.75 (it, the), lowest 0.00 (it, mat)."
+    )
+
+
+@settings(max_examples=15)
+@given(
+    arrays(float, (3, 4), elements=st.integers(-99, 99), unique=True),
+    st.sets(st.sampled_from(list(np.ndindex(3, 4))), max_size=8),
+    st.sampled_from([-math.inf, math.nan]),
+)
+def test_alternative_names_the_highest_and_the_lowest_cell(M, missing, instead):
+    for place in missing:
+        M[place] = instead
+    shown = np.where(np.isfinite(M), M, math.nan)
+    high, low = (np.unravel_index(pick(shown), M.shape) for pick in (np.nanargmax, np.nanargmin))
+    ax = plt.figure().add_axes((0.2, 0.2, 0.6, 0.6))
+    plot_heatmap(M, kind="scores", queries=list("abc"), keys=list("wxyz"), ax=ax, colorbar=False)
+    sentence = alt_text(ax)
+    plt.close("all")
+    assert sentence.endswith(
+        f"highest {M[high]:.2f} ({'abc'[high[0]]}, {'wxyz'[high[1]]}), "
+        f"lowest {M[low]:.2f} ({'abc'[low[0]]}, {'wxyz'[low[1]]})."
+    )
+
+
+def test_alternative_of_a_heatmap_without_a_number():
+    assert alt_text(plot_heatmap([[math.nan, -math.inf]])) == (
+        "Heatmap, rows Query, columns Key, 1 by 2: no cell has a number."
+    )
+
+
+def test_alternative_says_where_each_series_starts_and_ends():
+    assert alt_text(lines()) == (
+        'Plot "Wider vectors" of variance against d_k: '
+        '"measured" from (1, 1) to (4, 3.5), "repeated" from (1, 2) to (4, 4), '
+        'line "even share" at y = 1.5, bars "share": 0.5 0.7, points "seen" from (1, 3) to (2, 1), '
+        'area "spread" from (1, 0) to (1, 0), polygon "reachable" from (1, 0) to (1, 0).'
+    )
+
+
+def test_alternative_of_a_plot_without_names():
+    ax = plt.subplots()[1]
+    assert alt_text(ax) == "Plot of y against x."
+    ax.plot([1, 2], [3, 4])
+    assert alt_text(ax) == "Plot of y against x: line from (1, 3) to (2, 4)."
+    ax.scatter([5], [6], label="end")
+    assert alt_text(ax) == 'Plot of y against x: "end" at (5, 6).'
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [heatmap, lines, lambda: plot_heatmaps({"a": [[0.5]], "b": [[1]]})],
+    ids=["heatmap", "lines", "panels"],
+)
+def test_alternative_is_one_sentence(draw):
+    sentence = alt_text(draw())
+    assert sentence.endswith(".")
+    assert not re.search(r"\.\s|\n", sentence)
+
+
+def test_alternative_has_a_clause_for_each_panel():
+    sentence = alt_text(plot_heatmaps({"broad": [[0.5, 0.4]], "peaked": [[0.9, 0.1]]}))
+    broad, peaked = sentence.split("; ")
+    assert broad.startswith('Heatmap "broad"')
+    assert broad.endswith("highest 0.50 (0, 0), lowest 0.40 (0, 1)")
+    assert peaked.startswith('Heatmap "peaked"')
+    assert peaked.endswith("highest 0.90 (0, 0), lowest 0.10 (0, 1).")
+
+
+# Pictures
+
+
+@pytest.mark.parametrize("draw", [heatmap, lambda: lines().figure], ids=["axes", "figure"])
+def test_picture_is_the_figure_with_its_description(draw):
+    drawn = draw()
+    expected = describe(drawn), alt_text(drawn)
+    picture = show(drawn)
+    assert (picture.text, picture.alt) == expected
+    assert repr(picture) == str(picture) == picture.text
+    assert picture.png.startswith(b"\x89PNG\r\n\x1a\n")
+    height, width, _ = pixels(picture.png).shape
+    assert picture.width == pytest.approx(width * 96 / 144, abs=1)
+    assert height > 100
+    assert np.ptp(pixels(picture.png)[..., :3]) == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("figure.facecolor", "none"),
+        ("figure.facecolor", (1, 1, 1, 0.5)),
+        ("savefig.facecolor", "none"),
+        ("savefig.transparent", True),
+    ],
+)
+def test_picture_is_opaque(setting, value):
+    plt.rcParams[setting] = value
+    for ax in (plot_heatmap([[0.5, -math.inf]]), plt.subplots(figsize=(2, 2))[1]):
+        picture = pixels(show(ax).png)
+        assert picture.shape[2] == 3 or picture[..., 3].min() == 1
+
+
+def test_picture_keeps_a_dark_background():
+    with plt.style.context("dark_background"):
+        picture = pixels(show(plt.subplots()[1]).png)
+    assert picture[0, 0, :3].max() == 0
+
+
+AWKWARD = [
+    "<pad>",
+    '"',
+    "'",
+    "&amp;",
+    "a > b",
+    "<img src=x>",
+    "$x_1$",
+    "\u202e",
+    "\ud800",
+    "\n",
+    "猫",
+    "<!--",
+]
+
+
+@pytest.mark.parametrize("token", AWKWARD, ids=ascii)
+def test_page_gets_one_image_whatever_the_tokens(token):
+    picture = show(heatmap(queries=[token, "b"], title='Weights of <it> & "that"'))
+    page = picture._repr_html_()
+    page.encode("utf-8")
+    images = Images(page)
+    assert images.others == []
+    (image,) = images.found
+    assert image.keys() == {"alt", "width", "src"}
+    assert image["alt"] == picture.alt
+    kind, data = image["src"].split(",")
+    assert kind == "data:image/png;base64"
+    assert base64.b64decode(data, validate=True) == picture.png
+    assert int(image["width"]) == picture.width
+
+
+def test_shown_figure_is_closed_and_others_are_not():
+    other = plt.figure()
+    ax = heatmap()
+    show(ax)
+    assert plt.get_fignums() == [other.number]
+    subfigure_axes = plt.figure().subfigures(1, 2)[0].subplots()
+    show(subfigure_axes)
+    assert plt.get_fignums() == [other.number]
+
+
+@pytest.mark.parametrize("draw", [heatmap, lines])
+def test_showing_leaves_settings_as_they_were(draw):
+    before = dict(plt.rcParams)
+    show(draw())
+    assert dict(plt.rcParams) == before
+
+
+@pytest.mark.parametrize("function", [show, describe, alt_text])
+@pytest.mark.parametrize("what", ["list of lines", "image", "None", "matrix"])
+def test_what_is_neither_axes_nor_figure_is_refused(function, what):
+    ax = plt.subplots()[1]
+    given = {
+        "list of lines": ax.plot([1, 2]),
+        "image": ax.imshow(A),
+        "None": None,
+        "matrix": A,
+    }[what]
+    message = f"^{function.__name__}: it must be given an Axes or a Figure.* Got {type(given).__name__}\\."
+    with pytest.raises(TypeError, match=message):
+        function(given)

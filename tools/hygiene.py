@@ -26,6 +26,11 @@ UNMEANT = {
     r"/(home|root|Users|tmp|work)/": "a path of one machine",
     r"-0\.0*(?![\d.])": "a negative zero; format with z",
 }
+# Numbers that belong to the subject and may stand in prose without a cell that prints them: counting
+# words, and what the chapter and the papers are called. Everything else is a claim.
+CONSTANTS = {float(n) for n in range(11)}
+NUMBER = re.compile(r"(?<![\w.^{/:-])\d+(?:\.\d+)?(?![\w]|\.\d)")
+
 MAGIC = re.compile(r"^\s*[%!]", re.MULTILINE)
 SKIPPING = re.compile(r"NBVAL_|nbval-|PYTEST_VALIDATE_IGNORE")
 
@@ -47,6 +52,7 @@ def complaints(path):
     if counts != list(range(1, len(counts) + 1)):
         found.append(f"not run from the top in one go: counts {counts}")
     found += _about_text(path, notebook)
+    found += _about_numbers(notebook)
     before = None
     for number, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
@@ -80,6 +86,43 @@ def _about_text(path, notebook):
                 yield f"cell {number}: link to {target}, which is not there"
     if not notebook.cells or not notebook.cells[0].source.startswith("# "):
         yield "the first cell is not a title"
+
+
+def _about_numbers(notebook):
+    """Find numbers in prose that no cell of the same section has in its code or its output.
+
+    A section reaches from one heading of level 2 to the next. A decimal in prose may be a
+    rounded form of what a cell prints. Sources and the opening are about other things.
+    """
+    sections, heading = {}, ""
+    for number, cell in enumerate(notebook.cells):
+        if cell.cell_type == "markdown" and (
+            found := re.search(r"^## (.*)", cell.source, re.MULTILINE)
+        ):
+            heading = found[1]
+        sections.setdefault(heading, []).append((number, cell))
+    for heading, cells in sections.items():
+        if heading in {"", "What to expect", "The series", "Sources"}:
+            continue
+        known = {
+            float(n) for _, cell in cells if cell.cell_type == "code" for n in _numbers_of(cell)
+        }
+        for number, cell in cells:
+            if cell.cell_type == "markdown":
+                prose = re.sub(r"`[^`]*`|\]\([^)]*\)|\[[^\]]*\](?=\()", " ", cell.source)
+                for text in NUMBER.findall(prose):
+                    digits = len(text.partition(".")[2])
+                    if float(text) not in CONSTANTS and not any(
+                        round(n, digits) == float(text) for n in known
+                    ):
+                        yield f"cell {number}: the text says {text}, which no cell of its section has or prints"
+
+
+def _numbers_of(cell):
+    texts = [cell.source]
+    for output in cell.outputs:
+        texts += [output.get("text", ""), output.get("data", {}).get("text/plain", "")]
+    return re.findall(r"\d+(?:\.\d+)?", "\n".join(texts))
 
 
 def _about_code(cell):

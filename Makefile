@@ -3,8 +3,13 @@
 #   make test    run every test, and every notebook
 # and for whoever changes something:
 #   make refresh execute the notebooks again and store what they print and draw
+#                (NOTEBOOKS="notebooks/03_softmax.ipynb": these alone)
+#   make test-oldest, make test-newest
+#                the tests at both ends of the supported versions
+#   make bench-validate
+#                what the checking of notebooks costs, beside other ways of doing it
 #   make lint    check style; make format mends it
-#   make clean   remove both environments
+#   make clean   remove the environments
 # README.md has the plain commands for machines without make.
 
 PYTHON ?= python3
@@ -21,7 +26,7 @@ TEST := .venv-test
 # A stamp file says that an environment is complete, and from which files it was made.
 PINS := constraints.txt pyproject.toml requirements.txt
 
-.PHONY: lab test refresh lint format clean
+.PHONY: lab test refresh check-refresh test-oldest test-newest bench-validate lint format clean
 
 lab: $(LAB)/ready
 	@echo "Opening the notebooks; stop with Ctrl-C."
@@ -31,7 +36,24 @@ test: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m pytest -n auto
 
 refresh: $(TEST)/ready
-	$(TEST)/$(BIN)/python tools/refresh.py
+	$(TEST)/$(BIN)/python tools/refresh.py $(NOTEBOOKS)
+
+check-refresh: $(TEST)/ready
+	$(TEST)/$(BIN)/python tools/refresh.py --check
+
+# The ends of the supported ranges. Pictures differ between versions of matplotlib, what they
+# show does not: descriptions are compared, pixels are not. make test-newest PRE=--pre takes
+# pre-releases as well.
+test-oldest: .venv-oldest/ready
+	.venv-oldest/$(BIN)/python -m pytest -n auto --pixels=skip --deselect tests/test_style.py
+
+test-newest:
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade $(PRE) -e '.[test]'
+	.venv-newest/$(BIN)/python -m pytest -n auto --pixels=skip --deselect tests/test_style.py
+
+bench-validate: .venv-bench/ready
+	.venv-bench/$(BIN)/python tools/bench_validate.py
 
 lint: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m ruff check .
@@ -42,7 +64,7 @@ format: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m ruff format .
 
 clean:
-	rm -rf $(LAB) $(TEST)
+	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench
 
 $(LAB)/ready: $(PINS)
 	@echo "Making the readers' environment in $(LAB): a few minutes, once."
@@ -56,4 +78,16 @@ $(TEST)/ready: $(PINS)
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Try: make $(MAKECMDGOALS) PYTHON=python3.12")'
 	$(PYTHON) -m venv --clear $(TEST)
 	$(TEST)/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+.venv-oldest/ready: constraints-oldest.txt pyproject.toml
+	@echo "Making an environment of the oldest supported versions in .venv-oldest."
+	$(PYTHON) -m venv --clear .venv-oldest
+	.venv-oldest/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e '.[test]'
+	@touch $@
+
+.venv-bench/ready: $(PINS)
+	@echo "Making an environment with other ways of checking notebooks in .venv-bench."
+	$(PYTHON) -m venv --clear .venv-bench
+	.venv-bench/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@touch $@

@@ -230,6 +230,15 @@ def test_panels_of_subfigures_are_described():
     assert described.count("(attention weight)") == 2
 
 
+def test_colour_bar_is_no_panel():
+    figure, ax = plt.subplots()
+    figure.colorbar(ax.imshow(A), label="weight")
+    described = describe(figure)
+    assert described.startswith("figure, 1 panel\n")
+    assert "viridis from 0 to 0.75 (weight)" in described
+    assert ";" not in alt_text(figure)
+
+
 def test_invisible_panel_is_not_described():
     figure, axes = plt.subplots(1, 2)
     axes[1].set_visible(False)

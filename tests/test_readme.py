@@ -6,6 +6,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from pixels import differences
+from refresh import readme_picture
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -20,10 +22,21 @@ def test_example_prints_what_stands_below_it(capsys):
     assert capsys.readouterr().out == output
 
 
-def test_image_has_an_alternative_text():
-    alternative, path = re.search(r"!\[(.*?)\]\((.*?)\)", README).groups()
-    assert (ROOT / path).read_bytes().startswith(b"\x89PNG")
-    assert len(alternative.split()) > 10
+def test_image_is_what_the_library_draws(pytestconfig):
+    path = re.search(r"!\[.*?\]\((.*?)\)", README)[1]
+    stored = (ROOT / path).read_bytes()
+    assert stored.startswith(b"\x89PNG")
+    if pytestconfig.option.pixels == "compare":
+        assert differences([stored], [readme_picture().png]) == []
+
+
+def test_alternative_of_the_image_names_what_the_library_names():
+    alternative = re.search(r"!\[(.*?)\]", README)[1]
+    drawn = readme_picture().alt
+    for cell in re.findall(r"(\d\.\d\d) \((\w+), (\w+)\)", drawn):
+        number, query, key = cell
+        assert f"{number}, " in alternative
+        assert f"{query} on {key}" in alternative
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -7,6 +7,7 @@ warnings and the form of the text. One line per complaint; exit code 1 if there 
 """
 
 import ast
+import json
 import re
 import sys
 from pathlib import Path
@@ -17,13 +18,15 @@ from refresh import METADATA, ROOT
 MOST_LINES = 15
 MOST_WORDS = 150
 
+PATH = r"/(home|root|Users|tmp|work)/|\b[A-Z]:\\\\"
+
 # Left in an output by an object that nobody formatted, or by a machine.
 UNMEANT = {
     r"np\.((float|u?int|bool|str)\w*\(|(True|False)_)": "a bare NumPy scalar; format it",
     r"<[\w.]+( object)? at 0x": "the address of an object",
     r"<(Axes|Figure)\b": "a bare matplotlib object; end the cell with show(...)",
     r"Warning\b": "a warning",
-    r"/(home|root|Users|tmp|work)/": "a path of one machine",
+    PATH: "a path of one machine",
     r"-0\.0*(?![\d.])": "a negative zero; format with z",
 }
 # Numbers that belong to the subject and may stand in prose without a cell that prints them: counting
@@ -38,6 +41,10 @@ SKIPPING = re.compile(r"NBVAL_|nbval-|PYTEST_VALIDATE_IGNORE")
 def complaints(path):
     """Return what is wrong with one notebook, a sentence each."""
     try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+        ids = [cell.get("id") for cell in written["cells"]]
+        if None in ids or len(set(ids)) < len(ids):
+            return ["cell ids are missing or not unique"]  # nbformat would mend that unasked
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
     except Exception as error:
@@ -45,9 +52,6 @@ def complaints(path):
     found = []
     if notebook.metadata != METADATA:
         found.append(f"metadata is not the project's: {dict(notebook.metadata)}")
-    ids = [cell.get("id") for cell in notebook.cells]
-    if None in ids or len(set(ids)) < len(ids):
-        found.append("cell ids are missing or not unique")
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     if counts != list(range(1, len(counts) + 1)):
         found.append(f"not run from the top in one go: counts {counts}")
@@ -73,6 +77,8 @@ def _about_text(path, notebook):
         plain = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         if len(plain.split()) > MOST_WORDS:
             yield f"cell {number}: {len(plain.split())} words; split it below {MOST_WORDS}"
+        if re.search(PATH, text):
+            yield f"cell {number}: a path of one machine"
         if SKIPPING.search(text):
             yield f"cell {number}: a marker of nbval"
         for hashes in re.findall(r"^(#+) ", plain, re.MULTILINE):
@@ -129,6 +135,8 @@ def _about_code(cell):
     source = cell.source
     if source.count("\n") >= MOST_LINES:
         yield f"{source.count(chr(10)) + 1} lines; the limit is {MOST_LINES}"
+    if re.search(PATH, source):
+        yield "a path of one machine"
     if MAGIC.search(source):
         yield "a magic or shell command"
     if SKIPPING.search(source) or any("nbval" in tag for tag in cell.metadata.get("tags", [])):

@@ -1,8 +1,8 @@
 """Execute the notebooks from the top and store what they print and draw; draw the README's image.
 
-    python tools/refresh.py [NOTEBOOK ...]     (all of them when none is named)
+    python tools/refresh.py [--check] [NOTEBOOK ...]     (all of them when none is named)
 
-Where nothing changed, every file comes out byte for byte as it was.
+Where nothing changed, every file comes out byte for byte as it was; --check fails otherwise.
 """
 
 import sys
@@ -51,12 +51,11 @@ def refresh(path):
     return store(path, (nbformat.writes(notebook) + "\n").encode())
 
 
-def draw_readme_image():
-    """Draw the chapter's heatmap for the README; say whether it changed."""
+def readme_picture():
+    """Draw the chapter's heatmap, the image of the README."""
     tokens, *_, Q, K, V = worked_example()
     A = attention_steps(Q, K, V).A
-    picture = show(plot_heatmap(A, queries=tokens, keys=tokens, title="Attention weights A"))
-    return store(ROOT / "docs" / "attention_weights.png", picture.png)
+    return show(plot_heatmap(A, queries=tokens, keys=tokens, title="Attention weights A"))
 
 
 def store(path, content):
@@ -68,15 +67,24 @@ def store(path, content):
 
 def main(arguments):
     """Refresh what is named, or everything."""
-    paths = [Path(argument).resolve() for argument in arguments]
+    check = "--check" in arguments
+    paths = [Path(argument).resolve() for argument in arguments if argument != "--check"]
+    changed = []
     if not paths:
-        print(f"docs/attention_weights.png: {'changed' if draw_readme_image() else 'as it was'}")
+        image = ROOT / "docs" / "attention_weights.png"
+        changed += [image] if store(image, readme_picture().png) else []
         paths = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
     for path in paths:
         start = time.perf_counter()
         print(f"{path.name}: ", end="", flush=True)
-        changed = refresh(path)
-        print(f"{'changed' if changed else 'as it was'} ({time.perf_counter() - start:.1f} s)")
+        changed += [path] if refresh(path) else []
+        word = "changed" if path in changed else "as it was"
+        print(f"{word} ({time.perf_counter() - start:.1f} s)")
+    if check and changed:
+        names = ", ".join(path.name for path in changed)
+        sys.exit(
+            f"Not stored as it comes out: {names}. Run make refresh, look at the difference, commit it."
+        )
 
 
 if __name__ == "__main__":

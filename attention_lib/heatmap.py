@@ -79,7 +79,7 @@ def plot_heatmap(
         For scores and values: colours run from -limit to limit. Give panels that are compared
         the same one. Left out: the largest magnitude in M.
     numbers : bool, optional
-        Print each cell's number. Left out: for at most 12 rows and 12 columns.
+        Print each cell's number. Left out: for at most `MOST_NUMBERED` rows and columns.
     ylabel, xlabel : str
         What rows and columns are.
     colorbar : bool
@@ -302,7 +302,6 @@ def _arrange(figure, grid, heading=None):
     matplotlib's own layouts shrink panels with square cells and then misplace what hangs off
     them, so the cells keep their size here, and the figure takes the size that the labels need.
     """
-    figure.draw_without_rendering()
     dots = figure.dpi
     size = {ax: np.array([ax.bbox.width, ax.bbox.height]) / dots for row in grid for ax in row}
     before, after = {}, {}  # inches that labels reach out: left and below, right and above

@@ -15,7 +15,7 @@ def as_numbers(where, name, value):
     """Return `value` as an array of floats, at least float32; never a changed input.
 
     Integers and booleans become float64 (an int8 product would wrap), float16 becomes
-    float32 (a float16 score overflows at 65504), wider floats stay as they are.
+    float32 (float16 scores overflow early), wider floats stay as they are.
     """
     if _is_masked(value):
         shape = (

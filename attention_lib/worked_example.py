@@ -22,7 +22,7 @@ def worked_example():
     """Make the inputs of the chapter's example: five tokens, d_model = 8, d_k = d_v = 4.
 
     The chapter prints the weights these inputs lead to, not the inputs. X, W_Q and W_K are a
-    recipe that reproduces all 25 printed numbers. W_V (the next draw of the same stream) and
+    recipe that reproduces every printed number. W_V (the next draw of the same stream) and
     the five words are this series' own choice. Nothing here was trained: the projections are
     random numbers, so the weights carry no meaning about the words.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from hygiene import complaints
+from hygiene import complaints, everything
 from matplotlib import pyplot as plt
 
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").rglob("*.ipynb"))
@@ -26,8 +26,8 @@ def test_there_are_notebooks_to_check():
     assert len(NOTEBOOKS) >= 5
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_is_clean(path):
+@pytest.mark.parametrize("path", everything(), ids=lambda path: path.name)
+def test_text_is_clean(path):
     assert complaints(path) == []
 
 

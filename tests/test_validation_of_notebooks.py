@@ -278,3 +278,27 @@ def test_every_broken_copy_is_caught_and_the_whole_one_is_not(tmp_path, capsys, 
 def test_hygiene_alone_catches(tmp_path, name):
     write(tmp_path / "folder" / "copy.ipynb", STILL[name])
     assert complaints(tmp_path / "folder" / "copy.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("README.md", "The largest weight, 0.35", "The largest weight, 0.36"),
+        ("README.md", "](LICENSE)", "](LICENCE)"),
+        ("README.md", "# attention_lib", "attention_lib"),
+        ("CONTRIBUTING.md", "at most 15 lines", "at most 16 lines"),
+        ("attention_lib/measures.py", "for a uniform row", "(1.79 for six keys) for a uniform row"),
+    ],
+)
+def test_broken_page_or_docstring_is_caught(tmp_path, file, old, new):
+    for page in [*ROOT.glob("*.md"), *(ROOT / "attention_lib").glob("*.py"), ROOT / "LICENSE"]:
+        shutil.copy(page, tmp_path)
+    for folder in ("notebooks", "docs"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    path = tmp_path / Path(file).name
+    assert complaints(path) == []
+    text = path.read_text(encoding="utf-8")
+    changed = text.replace(old, new)
+    assert changed != text
+    path.write_text(changed, encoding="utf-8")
+    assert complaints(path) != []

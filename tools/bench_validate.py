@@ -43,7 +43,7 @@ NBCONVERT = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute"]
 
 def ways(folder):
     """Return the command of each way."""
-    hygiene = ["tests/test_notebooks.py::test_notebook_is_clean"]
+    hygiene = ["tests/test_notebooks.py::test_text_is_clean"]
     return {
         "floor: the cells as plain scripts": [sys.executable, "-c", FLOOR, *NOTEBOOKS],
         "all our checks": [*PYTEST, *NOTEBOOKS, *hygiene],

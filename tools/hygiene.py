@@ -1,9 +1,10 @@
-"""Find what is wrong with a notebook without executing it.
+"""Find what is wrong with a notebook, a page or a docstring without executing anything.
 
-    python tools/hygiene.py [NOTEBOOK ...]     (all of them when none is named)
+    python tools/hygiene.py [FILE ...]     (everything the project keeps clean when none is named)
 
 nbval executes and compares; it passes over a cell that was never run, over order, metadata,
-warnings and the form of the text. One line per complaint; exit code 1 if there is any.
+warnings, the form of the text, and numbers in prose that no cell bears out. One line per
+complaint; exit code 1 if there is any.
 """
 
 import ast
@@ -39,7 +40,12 @@ SKIPPING = re.compile(r"NBVAL_|nbval-|PYTEST_VALIDATE_IGNORE")
 
 
 def complaints(path):
-    """Return what is wrong with one notebook, a sentence each."""
+    """Return what is wrong with one notebook, page or module, a sentence each."""
+    kinds = {".ipynb": _of_notebook, ".md": _of_page, ".py": _of_module}
+    return list(kinds[path.suffix](path))
+
+
+def _of_notebook(path):
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
         ids = [cell.get("id") for cell in written["cells"]]
@@ -55,80 +61,118 @@ def complaints(path):
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     if counts != list(range(1, len(counts) + 1)):
         found.append(f"not run from the top in one go: counts {counts}")
-    found += _about_text(path, notebook)
-    found += _about_numbers(notebook)
+    cells = [(f"cell {number}", cell) for number, cell in enumerate(notebook.cells)]
+    texts = [(place, cell.source) for place, cell in cells if cell.cell_type == "markdown"]
+    found += _about_text(path.parent, texts)
+    for place, text in texts:
+        if len(text.split()) > MOST_WORDS:
+            found.append(f"{place}: {len(text.split())} words; split it below {MOST_WORDS}")
+    found += _about_numbers(cells)
     before = None
-    for number, cell in enumerate(notebook.cells):
+    for place, cell in cells:
         if cell.cell_type == "code":
             about = [*_about_code(cell), *_about_outputs(cell)]
             if before != "markdown":
                 about.append("no text before the code")
-            found += [f"cell {number}: {complaint}" for complaint in about]
+            found += [f"{place}: {complaint}" for complaint in about]
         before = cell.cell_type
     return found
 
 
-def _about_text(path, notebook):
-    texts = [
-        (n, cell.source) for n, cell in enumerate(notebook.cells) if cell.cell_type == "markdown"
-    ]
+def _of_page(path):
+    """Check a Markdown page. Its numbers must stand in its examples or in the project's settings."""
+    text = path.read_text(encoding="utf-8")
+    yield from _about_text(path.parent, [("page", text)])
+    examples = "".join(re.findall(r"```.*?```", text, re.DOTALL))
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    known = {*_numbers(examples), *_numbers(settings), MOST_LINES}
+    # The minutes in the table of notebooks are compared with the notebooks elsewhere.
+    prose = re.sub(r"```.*?```|^\|.*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^!?\[([^\]]*)\]", r"\1", prose, flags=re.MULTILINE)
+    for number in _unfounded(prose, known):
+        yield f"the text says {number}, which no example of the page has"
+
+
+def _of_module(path):
+    """Check docstrings: a number in prose must stand in the example below it, or in the code."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
+            node
+        ):
+            prose, _, example = ast.get_docstring(node).partition("Examples\n--------\n")
+            example, _, _sources = example.partition("References\n----------\n")
+            prose, _, _sources = prose.partition("References\n----------\n")
+            code = ast.unparse(ast.Module(node.body[1:], []))
+            for number in _unfounded(prose, {*_numbers(example), *_numbers(code)}):
+                name = getattr(node, "name", "module")
+                yield f"docstring of {name}: it says {number}, which neither example nor code has"
+
+
+def _about_text(folder, texts):
     level = 0
-    for number, text in texts:
+    for place, text in texts:
         plain = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-        if len(plain.split()) > MOST_WORDS:
-            yield f"cell {number}: {len(plain.split())} words; split it below {MOST_WORDS}"
         if re.search(PATH, text):
-            yield f"cell {number}: a path of one machine"
+            yield f"{place}: a path of one machine"
         if SKIPPING.search(text):
-            yield f"cell {number}: a marker of nbval"
+            yield f"{place}: a marker of nbval"
         for hashes in re.findall(r"^(#+) ", plain, re.MULTILINE):
             if len(hashes) > level + 1 or (len(hashes) == 1 and level):
-                yield f"cell {number}: heading of level {len(hashes)} after level {level}"
+                yield f"{place}: heading of level {len(hashes)} after level {level}"
             level = len(hashes)
         for words, target in re.findall(r"\[([^\]]*)\]\(([^)]*)\)", plain):
             if words.strip().lower() in {"", "here", "link", "this", "click here"}:
-                yield f"cell {number}: a link whose text, {words!r}, does not say where it leads"
-            if "://" not in target and not (path.parent / target.partition("#")[0]).exists():
-                yield f"cell {number}: link to {target}, which is not there"
-    if not notebook.cells or not notebook.cells[0].source.startswith("# "):
-        yield "the first cell is not a title"
+                yield f"{place}: a link whose text, {words!r}, does not say where it leads"
+            if "://" not in target and not (folder / target.partition("#")[0]).exists():
+                yield f"{place}: link to {target}, which is not there"
+    if not texts or not texts[0][1].startswith("# "):
+        yield "it does not begin with a title"
 
 
-def _about_numbers(notebook):
+def _about_numbers(cells):
     """Find numbers in prose that no cell of the same section has in its code or its output.
 
-    A section reaches from one heading of level 2 to the next. A decimal in prose may be a
-    rounded form of what a cell prints. Sources and the opening are about other things.
+    A section reaches from one heading of level 2 to the next. Sources and the opening speak of
+    other things.
     """
     sections, heading = {}, ""
-    for number, cell in enumerate(notebook.cells):
+    for place, cell in cells:
         if cell.cell_type == "markdown" and (
             found := re.search(r"^## (.*)", cell.source, re.MULTILINE)
         ):
             heading = found[1]
-        sections.setdefault(heading, []).append((number, cell))
-    for heading, cells in sections.items():
+        sections.setdefault(heading, []).append((place, cell))
+    for heading, members in sections.items():
         if heading in {"", "What to expect", "The series", "Sources"}:
             continue
-        known = {
-            float(n) for _, cell in cells if cell.cell_type == "code" for n in _numbers_of(cell)
-        }
-        for number, cell in cells:
+        known = {n for _, cell in members if cell.cell_type == "code" for n in _numbers_of(cell)}
+        for place, cell in members:
             if cell.cell_type == "markdown":
-                prose = re.sub(r"`[^`]*`|\]\([^)]*\)|\[[^\]]*\](?=\()", " ", cell.source)
-                for text in NUMBER.findall(prose):
-                    digits = len(text.partition(".")[2])
-                    if float(text) not in CONSTANTS and not any(
-                        round(n, digits) == float(text) for n in known
-                    ):
-                        yield f"cell {number}: the text says {text}, which no cell of its section has or prints"
+                for number in _unfounded(cell.source, known):
+                    yield f"{place}: the text says {number}, which no cell of its section has or prints"
+
+
+def _unfounded(prose, known):
+    """Return the numbers in prose that are not among the known ones, nor rounded from one."""
+    claims = NUMBER.findall(re.sub(r"`[^`]*`|\]\([^)]*\)|\[[^\]]*\](?=\()", " ", prose))
+    return [
+        text
+        for text in claims
+        if float(text) not in CONSTANTS
+        and not any(round(n, len(text.partition(".")[2])) == float(text) for n in known)
+    ]
+
+
+def _numbers(text):
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]
 
 
 def _numbers_of(cell):
     texts = [cell.source]
     for output in cell.outputs:
         texts += [output.get("text", ""), output.get("data", {}).get("text/plain", "")]
-    return re.findall(r"\d+(?:\.\d+)?", "\n".join(texts))
+    return _numbers("\n".join(texts))
 
 
 def _about_code(cell):
@@ -182,11 +226,16 @@ def _about_outputs(cell):
                 yield f"in its output, {meaning}"
 
 
+def everything():
+    """Return what the project keeps clean: notebooks, pages, and the package."""
+    pages, notebooks = sorted(ROOT.glob("*.md")), sorted((ROOT / "notebooks").rglob("*.ipynb"))
+    return [*notebooks, *pages, *sorted((ROOT / "attention_lib").rglob("*.py"))]
+
+
 def main(arguments):
-    """Check what is named, or every notebook; return the exit code."""
-    paths = [Path(argument).resolve() for argument in arguments]
+    """Check what is named, or everything; return the exit code."""
     failed = False
-    for path in paths or sorted((ROOT / "notebooks").rglob("*.ipynb")):
+    for path in [Path(argument).resolve() for argument in arguments] or everything():
         for complaint in complaints(path):
             failed = True
             print(f"{path.name}: {complaint}")

@@ -244,7 +244,9 @@ def run_nbval(folder, pixels):
     return {folder / name.split(".")[0] for name in failed}
 
 
-def test_every_broken_copy_is_caught_and_the_whole_one_is_not(tmp_path, capsys, pytestconfig):
+def test_every_broken_copy_is_caught_and_the_whole_one_is_not(
+    tmp_path, record_property, pytestconfig
+):
     pixels = pytestconfig.option.pixels
     broken = STILL | RUN | PACKAGE
     if pixels == "skip":
@@ -266,10 +268,9 @@ def test_every_broken_copy_is_caught_and_the_whole_one_is_not(tmp_path, capsys, 
         name: [check for check, hit in (("hygiene", found[name]), ("run", folder in failed)) if hit]
         for name, folder in folders.items()
     }
-    with capsys.disabled():
-        print(f"\n{len(broken)} broken copies of a notebook, and what caught them:")
-        for name in broken:
-            print(f"  {name:42} {' and '.join(by[name]) or 'NOTHING'}")
+    rows = [f"  {name:42} {' and '.join(by[name]) or 'NOTHING'}" for name in broken]
+    title = f"{len(broken)} broken copies of a notebook, and what caught them:"
+    record_property("summary", "\n".join([title, *rows]))
     assert by.pop("whole") == []
     assert [name for name, checks in by.items() if not checks] == []
 

@@ -131,8 +131,8 @@ def key_width(where, d_k):
 def finite(where, name, value, meaning):
     """Return `value` as a finite Python float, which keeps float32 arrays in float32."""
     # float() would take "0.5", an array of one, True, and the real part of a complex number.
-    plain = not isinstance(value, np.ma.MaskedArray) and np.ndim(value) == 0
     try:
+        plain = not isinstance(value, np.ma.MaskedArray) and np.ndim(value) == 0
         number = float(value) if plain and np.asarray(value).dtype.kind in "iufO" else None
     except (TypeError, ValueError, OverflowError):
         number = None

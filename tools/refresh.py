@@ -2,9 +2,10 @@
 
     python tools/refresh.py [--check] [NOTEBOOK ...]     (all of them when none is named)
 
-Where nothing changed, every file comes out byte for byte as it was; --check fails otherwise.
+Where nothing changed, every file comes out byte for byte as it was; --check writes nothing and fails otherwise.
 """
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -30,7 +31,7 @@ METADATA = {
 }
 
 
-def refresh(path):
+def refresh(path, check=False):
     """Execute one notebook and write it back in its normal form; say whether it changed."""
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
@@ -48,7 +49,7 @@ def refresh(path):
             {"tags": tags} if (tags := cell.metadata.get("tags")) else {}
         )
     nbformat.validate(notebook)
-    return store(path, (nbformat.writes(notebook) + "\n").encode())
+    return store(path, (nbformat.writes(notebook) + "\n").encode(), check)
 
 
 def readme_picture():
@@ -58,10 +59,17 @@ def readme_picture():
     return show(plot_heatmap(A, queries=tokens, keys=tokens, title="Attention weights A"))
 
 
-def store(path, content):
+def store(path, content, check):
+    """Write a file unless it is only to be checked; say whether it was different."""
     changed = not path.exists() or path.read_bytes() != content
-    if changed:
-        path.write_bytes(content)
+    if changed and not check:
+        # In one step, so that a full disk or a kill cannot leave half a notebook.
+        new = path.with_name(path.name + ".new")
+        try:
+            new.write_bytes(content)
+            os.replace(new, path)
+        finally:
+            new.unlink(missing_ok=True)
     return changed
 
 
@@ -72,12 +80,12 @@ def main(arguments):
     changed = []
     if not paths:
         image = ROOT / "docs" / "attention_weights.png"
-        changed += [image] if store(image, readme_picture().png) else []
+        changed += [image] if store(image, readme_picture().png, check) else []
         paths = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
     for path in paths:
         start = time.perf_counter()
         print(f"{path.name}: ", end="", flush=True)
-        changed += [path] if refresh(path) else []
+        changed += [path] if refresh(path, check) else []
         word = "changed" if path in changed else "as it was"
         print(f"{word} ({time.perf_counter() - start:.1f} s)")
     if check and changed:

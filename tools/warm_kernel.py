@@ -11,14 +11,13 @@ command is a kernel to Jupyter: it lives as long as the kernel and passes signal
 import io
 import json
 import os
+import select
 import selectors
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import threading
-from pathlib import Path
+import uuid
 
 IMPORTS = "ipykernel.kernelapp ipykernel.zmqshell IPython.core.completer numpy matplotlib.pyplot PIL.PngImagePlugin"
 
@@ -27,53 +26,62 @@ class WarmKernels:
     """The process to fork kernels from. Ends with `close`, or with the process that made it."""
 
     def __init__(self):
-        self._folder = tempfile.TemporaryDirectory(prefix="kernels-")
-        self._address = str(Path(self._folder.name, "socket"))
+        self._name = f"kernels-{uuid.uuid4()}"
         self._server = subprocess.Popen(
-            [sys.executable, __file__, "serve", self._address],
+            [sys.executable, __file__, "serve", self._name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
             # What a kernel would set; matplotlib reads it once, when it is imported.
             env=os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"},
         )
-        self._server.stdout.readline()  # it listens now
+        if self._server.stdout.readline() != b"ready\n":
+            raise RuntimeError(
+                f"the process to fork kernels from ended with {self._server.wait()}; its last words are "
+                "above. --kernels=cold does without it."
+            )
 
     def command(self):
         """Return the argv of a kernel specification."""
         # -S and -E: this process only waits, it needs no packages.
-        return [sys.executable, "-S", "-E", __file__, "start", self._address, "{connection_file}"]
+        return [sys.executable, "-S", "-E", __file__, "start", self._name, "{connection_file}"]
 
     def close(self):
         self._server.stdin.close()
         self._server.stdout.close()
         self._server.wait()
-        self._folder.cleanup()
 
 
-def serve(address):
-    """Fork a kernel for each connection, until standard input closes."""
+def serve(name):
+    """Fork a kernel for each connection, and end it with the connection; until stdin closes."""
     for module in IMPORTS.split():
         __import__(module)
     draw_something()
-    signal.signal(signal.SIGCHLD, bury)
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(address)
+    listener.bind(f"\0{name}")  # Linux keeps such a socket without a file
     listener.listen()
     selector = selectors.DefaultSelector()
     selector.register(listener, selectors.EVENT_READ)
     selector.register(sys.stdin, selectors.EVENT_READ)
     print("ready", flush=True)
+    kernels = {}
     while True:
-        for key, _ in selector.select():
+        for key, _ in selector.select(timeout=0.1):
             if key.fileobj is sys.stdin:
+                for kernel in kernels.values():
+                    os.kill(kernel, signal.SIGKILL)
+                    os.waitpid(kernel, 0)
                 return
-            connection, _ = listener.accept()
-            if os.fork() == 0:
-                listener.close()
-                selector.close()
-                become_kernel(connection)
-            connection.close()
+            if key.fileobj is listener:
+                connection, _ = listener.accept()
+                kernels[connection] = fork_kernel(connection)
+                selector.register(connection, selectors.EVENT_READ)
+            else:  # whoever asked for the kernel is gone; it may be too busy to be told
+                os.kill(kernels[key.fileobj], signal.SIGKILL)
+        for connection, kernel in list(kernels.items()):
+            if os.waitpid(kernel, os.WNOHANG)[0]:
+                selector.unregister(connection)
+                connection.close()
+                del kernels[connection]
 
 
 def draw_something():
@@ -85,36 +93,32 @@ def draw_something():
     figure.savefig(io.BytesIO(), format="png")
 
 
-def bury(_number, _frame):
-    """Wait for the kernels that have ended, so that their time counts as this process's own."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass
-
-
-def become_kernel(connection):
-    """Turn this fork into the kernel that the other end of `connection` asks for."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+def fork_kernel(connection):
+    """Fork the kernel that the other end of `connection` asks for; return its process."""
     with connection.makefile("rw") as stream:
         wanted = json.loads(stream.readline())
-        print(os.getpid(), file=stream, flush=True)
+        process = os.fork()
+        if process:
+            print(process, file=stream, flush=True)
+            return process
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the sockets are not the kernel's business
+    silence = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(silence, descriptor)
     os.chdir(wanted["folder"])
     os.environ.clear()
     os.environ.update(wanted["environment"])
     from ipykernel.kernelapp import launch_new_instance
 
-    # Each side learns from the end of the connection that the other is gone, killed or not.
-    threading.Thread(target=lambda: (connection.recv(1), os._exit(0)), daemon=True).start()
     launch_new_instance(argv=["-f", wanted["connection_file"]])
     os._exit(0)
 
 
-def start(address, connection_file):
-    """Ask for a kernel, and stay as long as it lives."""
+def start(name, connection_file):
+    """Ask for a kernel, and stay as long as it and whoever wants it are there."""
+    wanting = os.getppid()
     connection = socket.socket(socket.AF_UNIX)
-    connection.connect(address)
+    connection.connect(f"\0{name}")
     wanted = {
         "connection_file": connection_file,
         "folder": os.getcwd(),
@@ -125,7 +129,9 @@ def start(address, connection_file):
         kernel = int(stream.readline())
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda number, _frame: os.kill(kernel, number))
-        stream.read()
+        while os.getppid() == wanting:
+            if select.select([connection], [], [], 1.0)[0]:
+                return
 
 
 if __name__ == "__main__":

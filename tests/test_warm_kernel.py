@@ -59,9 +59,15 @@ def test_no_kernel_is_left(tmp_path, busy, how):
     cell = nbformat.v4.new_code_cell(BUSY[busy], execution_count=1)
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), folder / "busy.ipynb")
     seconds = 2 if how == "timed out" else 60
-    options = (
-        "-p nbval_strict -p no:cacheprovider --kernels=warm --nbval --nbval-current-env".split()
-    )
+    options = [
+        "-p",
+        "nbval_strict",
+        "-p",
+        "no:cacheprovider",
+        "--kernels=warm",
+        "--nbval",
+        "--nbval-current-env",
+    ]
     options += [f"--rootdir={folder}", f"--nbval-cell-timeout={seconds}", "busy/busy.ipynb"]
     run = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-c", os.devnull, *options],

@@ -66,28 +66,25 @@ format: $(TEST)/ready
 clean:
 	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench
 
-$(LAB)/ready: $(PINS)
-	@echo "Making the readers' environment in $(LAB): a few minutes, once."
+define make_environment
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Try: make $(MAKECMDGOALS) PYTHON=python3.12")'
-	$(PYTHON) -m venv --clear $(LAB)
-	$(LAB)/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements.txt
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/$(BIN)/python -m pip install --quiet --disable-pip-version-check $(1)
 	@touch $@
+endef
+
+$(LAB)/ready: $(PINS)
+	@echo "Making the readers' environment in $(@D): a few minutes, once."
+	$(call make_environment,-c constraints.txt -r requirements.txt)
 
 $(TEST)/ready: $(PINS)
-	@echo "Making the test environment in $(TEST): about a minute, once."
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Try: make $(MAKECMDGOALS) PYTHON=python3.12")'
-	$(PYTHON) -m venv --clear $(TEST)
-	$(TEST)/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
-	@touch $@
+	@echo "Making the test environment in $(@D): about a minute, once."
+	$(call make_environment,-c constraints.txt -e '.[test]')
 
 .venv-oldest/ready: constraints-oldest.txt pyproject.toml
-	@echo "Making an environment of the oldest supported versions in .venv-oldest."
-	$(PYTHON) -m venv --clear .venv-oldest
-	.venv-oldest/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e '.[test]'
-	@touch $@
+	@echo "Making an environment of the oldest supported versions in $(@D)."
+	$(call make_environment,-c constraints-oldest.txt -e '.[test]')
 
 .venv-bench/ready: $(PINS)
-	@echo "Making an environment with other ways of checking notebooks in .venv-bench."
-	$(PYTHON) -m venv --clear .venv-bench
-	.venv-bench/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	@touch $@
+	@echo "Making an environment with other ways of checking notebooks in $(@D)."
+	$(call make_environment,-c constraints.txt -e '.[bench]')

@@ -24,7 +24,8 @@ Drawing lives in `attention_lib.heatmap` and `attention_lib.figures`, which need
 everything named here needs NumPy alone.
 """
 
-from .steps.scores import attention_scores  # isort: skip_file  (the order is the flow of the data)
+# In the order in which the data flows.
+from .steps.scores import attention_scores
 from .steps.scaling import scale_scores
 from .steps.softmax import softmax
 from .steps.weighted_values import weighted_values

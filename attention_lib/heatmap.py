@@ -221,6 +221,8 @@ def plot_steps(steps, *, queries=None, keys=None, title=None):
     ------
     ValueError
         If a step is not a matrix with a cell in it, or labels do not match.
+    TypeError
+        If `steps` is not what `attention_steps` returned.
 
     Examples
     --------
@@ -233,10 +235,7 @@ def plot_steps(steps, *, queries=None, keys=None, title=None):
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", figure 2, arXiv:1706.03762.
     """
-    S, S_scaled, A, output = (
-        validation.picture("plot_steps", name, getattr(steps, name))
-        for name in ("S", "S_scaled", "A", "output")
-    )
+    S, S_scaled, A, output = validation.steps("plot_steps", steps)
     for M in (S, S_scaled, A):
         _check_labels("plot_steps", M, queries, keys)
     figure, axes = _new_figure([[S.shape, S_scaled.shape], [A.shape, output.shape]])

@@ -169,8 +169,9 @@ def distributions(where, name, value):
     if (array < 0).any() or wrong.any():
         raise ValueError(
             f"{where}: the rows of {name} must be weights: no entry below 0, each row summing to 1. Got "
-            f"shape {array.shape}, smallest entry {np.nanmin(array):.4g}, row sums from "
-            f"{np.nanmin(total):.4g} to {np.nanmax(total):.4g}. Are these scores, before the softmax?"
+            f"shape {array.shape}, smallest entry {np.fmin.reduce(array, axis=None):.4g}, row sums from "
+            f"{np.fmin.reduce(total, axis=None):.4g} to {np.fmax.reduce(total, axis=None):.4g}. "
+            "Are these scores, before the softmax?"
         )
     return array
 
@@ -191,6 +192,17 @@ def picture(where, name, value):
     return array
 
 
+def steps(where, value):
+    """Return S, S_scaled, A and the output of one sequence and one head, fit to be drawn."""
+    names = ("S", "S_scaled", "A", "output")
+    if not all(hasattr(value, name) for name in names):
+        raise TypeError(
+            f"{where}: steps must be what attention_steps returned, with S, S_scaled, A and output. "
+            f"Got {type(value).__name__}. scaled_dot_product_attention keeps only two of the four."
+        )
+    return [picture(where, name, getattr(value, name)) for name in names]
+
+
 def panels(where, value):
     """Return `value`, a dict with at least one panel."""
     if not isinstance(value, dict) or not value:
@@ -204,7 +216,13 @@ def panels(where, value):
 
 def labels(where, name, value, count, what):
     """Return `value` as a list with one label for each of `count` rows or columns."""
-    listed = list(range(count)) if value is None else list(value)
+    try:
+        listed = list(range(count)) if value is None else list(value)
+    except TypeError as error:
+        raise TypeError(
+            f"{where}: {name} needs one label per {what}, in a list. Got {value!r} "
+            f"({type(value).__name__}) for {count} {what}s."
+        ) from error
     if isinstance(value, str) or len(listed) != count:
         advice = (
             "Split the string: it is one label."
@@ -220,7 +238,7 @@ def labels(where, name, value, count, what):
 
 def choice(where, name, value, allowed):
     """Check that `value` is one of the names in `allowed`."""
-    if value not in allowed:
+    if value not in list(allowed):  # a list, for the value may be something that no dict looks up
         raise ValueError(
             f"{where}: {name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}."
         )

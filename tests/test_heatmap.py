@@ -954,3 +954,26 @@ def test_refused_input_leaves_the_axes_empty():
     with pytest.raises(ValueError, match=r"^plot_heatmap: keys"):
         plot_heatmap([[1, 2]], keys=["a"], ax=ax)
     assert not ax.has_data()
+
+
+@pytest.mark.parametrize(
+    ("draw", "rule"),
+    [
+        (
+            lambda: plot_heatmap(np.eye(2), queries=5),
+            "plot_heatmap: queries needs one label per row",
+        ),
+        (lambda: plot_steps(None), "plot_steps: steps must be what attention_steps returned"),
+        (lambda: plot_steps((1, 2, 3, 4)), "plot_steps: steps must be .* Got tuple"),
+    ],
+)
+def test_argument_of_another_kind_is_refused(draw, rule):
+    with pytest.raises(TypeError, match=f"^{rule}"):
+        draw()
+
+
+def test_kind_that_no_dict_could_look_up_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^plot_heatmap: kind must be one of .* Got \['weights'\]"
+    ):
+        plot_heatmap(np.eye(2), kind=["weights"])

@@ -179,3 +179,9 @@ def test_a_single_number_is_refused(measure, name):
         ValueError, match=rf"^{measure.__name__}: {name} must have at least one axis.* 1\.0"
     ):
         measure(1.0)
+
+
+@pytest.mark.parametrize("A", [[[np.nan, -1.0]], [[np.inf, -np.inf]]])
+def test_refusal_of_nan_and_inf_makes_no_warning(A):
+    with pytest.raises(ValueError, match=r"^row_entropy: the rows of A must be weights"):
+        row_entropy(A)

@@ -1,8 +1,9 @@
 """Notebook kernels that start warm: forked from a process that has done the usual imports.
 
-Starting a kernel and importing NumPy and pyplot costs several times what the cells of a
-notebook of this series cost. A forked kernel is as fresh as any other: its own process, its
-own namespace, its own folder; only the modules of IMPORTS are in memory already.
+Much of what it costs to check a short notebook is starting a kernel and importing NumPy and
+pyplot (`bench_validate.py` measures it). A forked kernel has its own process, namespace and
+folder, like any other; but the modules of IMPORTS are in memory already, so it cannot notice a
+notebook that forgot to import one of them. `refresh.py --check` does: its kernels start cold.
 
 `WarmKernels` keeps the process to fork from, and gives the command that starts a kernel. The
 command is a kernel to Jupyter: it lives as long as the kernel and passes signals on.

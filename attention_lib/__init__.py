@@ -9,6 +9,8 @@
                                             |
                                             S_scaled (n_q, n_k)   scaled scores
                                             |
+    causal_mask, padding_mask ......... apply_mask                optional: hidden keys to -inf
+                                            |
                                          softmax                  each row on its own
                                             |
                                             A (n_q, n_k)          weights, rows sum to 1
@@ -27,6 +29,7 @@ everything named here needs NumPy alone.
 # In the order in which the data flows.
 from .steps.scores import attention_scores
 from .steps.scaling import scale_scores
+from .masks import causal_mask, padding_mask, apply_mask
 from .steps.softmax import softmax
 from .steps.weighted_values import weighted_values
 from .attention import AttentionSteps, attention_steps, scaled_dot_product_attention
@@ -37,6 +40,9 @@ __version__ = "0.1.0"
 __all__ = [
     "attention_scores",
     "scale_scores",
+    "causal_mask",
+    "padding_mask",
+    "apply_mask",
     "softmax",
     "weighted_values",
     "AttentionSteps",

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import validation
+from .masks import apply_mask, causal_mask
 from .steps.scaling import scale_scores
 from .steps.scores import attention_scores
 from .steps.softmax import softmax
@@ -12,7 +13,7 @@ from .steps.weighted_values import weighted_values
 
 
 class AttentionSteps(NamedTuple):
-    """What each step of attention made, in order."""
+    """What each step of attention made, in order; hidden keys are -inf in S_scaled, 0 in A."""
 
     S: np.ndarray
     S_scaled: np.ndarray
@@ -20,8 +21,10 @@ class AttentionSteps(NamedTuple):
     output: np.ndarray
 
 
-def attention_steps(Q, K, V, *, scale=None):
+def attention_steps(Q, K, V, *, mask=None, causal=False, scale=None):
     """Run the four steps and keep what each one made.
+
+    A mask hides keys between scaling and softmax.
 
     Parameters
     ----------
@@ -32,24 +35,37 @@ def attention_steps(Q, K, V, *, scale=None):
     V : array_like, shape (..., n_k, d_v)
         One value per row; row j belongs to key j. Axes before the last two are batch axes
         and broadcast, so heads are one more axis.
+    mask : array_like of bool or float, shape (..., n_q, n_k), optional
+        Boolean: True means that this query may attend to this key. Float: is added to the
+        scaled scores; -inf hides. Whole numbers are refused. Two axes are (n_q, n_k), never
+        (batch, n_k): see `apply_mask`, and `padding_mask` for padding.
+    causal : bool
+        Whether query i sees keys 0 to i only, also for n_q != n_k. With a mask too, both must
+        allow a key.
     scale : float, optional
         Multiplies S. Left out, it is 1 / sqrt(d_k), d_k being the last axis of Q and K.
 
     Returns
     -------
     AttentionSteps
-        A named tuple: scores S (..., n_q, n_k), scaled scores S_scaled (..., n_q, n_k),
-        weights A (..., n_q, n_k), whose rows sum to 1, and output (..., n_q, d_v). With no
-        keys at all (n_k = 0) the output is 0. Dtypes follow NumPy's promotion of the inputs,
-        from float32 up.
+        A named tuple: scores S (..., n_q, n_k), scaled scores S_scaled (..., n_q, n_k) with
+        hidden keys at -inf, weights A (..., n_q, n_k), whose rows sum to 1, and output
+        (..., n_q, d_v). A query that may see no key, or for which there is none (n_k = 0),
+        gets a row of zeros and a zero output. Dtypes follow NumPy's promotion of the inputs,
+        a float mask included, from float32 up.
+
+        NaN or inf in a query stays in its row. In a key or a value it reaches the queries
+        that may see that key, and no other. Scores too large for their dtype become inf, and
+        their rows NaN.
 
     Raises
     ------
     ValueError
-        If Q and K differ in d_k, K and V in n_k, batch axes do not broadcast, or scale is not
-        finite.
+        If Q and K differ in d_k, K and V in n_k, batch axes do not broadcast, the mask does not
+        fit the scores or holds NaN or +inf, or scale is not finite.
     TypeError
-        If Q, K or V does not hold real numbers, or scale is not one number.
+        If Q, K or V does not hold real numbers, mask neither booleans nor floats, causal is
+        not True or False, or scale is not one number.
 
     Examples
     --------
@@ -67,10 +83,10 @@ def attention_steps(Q, K, V, *, scale=None):
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", eq. 1, arXiv:1706.03762.
     """
-    return _attend("attention_steps", Q, K, V, scale)
+    return _attend("attention_steps", Q, K, V, mask, causal, scale)
 
 
-def scaled_dot_product_attention(Q, K, V, *, scale=None):
+def scaled_dot_product_attention(Q, K, V, *, mask=None, causal=False, scale=None):
     """Mix the values by how well their keys match each query: softmax(Q K^T / sqrt(d_k)) V.
 
     The same computation as `attention_steps`, for when only the result and the weights
@@ -80,6 +96,10 @@ def scaled_dot_product_attention(Q, K, V, *, scale=None):
     ----------
     Q, K, V : array_like, shapes (..., n_q, d_k), (..., n_k, d_k), (..., n_k, d_v)
         Queries, keys and values, as for `attention_steps`.
+    mask : array_like of bool or float, shape (..., n_q, n_k), optional
+        Which keys a query may attend to, as for `attention_steps`: True may.
+    causal : bool
+        Whether query i sees keys 0 to i only.
     scale : float, optional
         Multiplies S. Left out, it is 1 / sqrt(d_k), d_k being the last axis of Q and K.
 
@@ -88,7 +108,8 @@ def scaled_dot_product_attention(Q, K, V, *, scale=None):
     output : ndarray, shape (..., n_q, d_v)
         One mixed value per query.
     A : ndarray, shape (..., n_q, n_k)
-        The weights that mixed it. One matrix per head: never averaged over batch axes.
+        The weights that mixed it, 0 on hidden keys. One matrix per head: never averaged over
+        batch axes.
 
     Raises
     ------
@@ -111,20 +132,27 @@ def scaled_dot_product_attention(Q, K, V, *, scale=None):
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", eq. 1, arXiv:1706.03762.
     """
-    steps = _attend("scaled_dot_product_attention", Q, K, V, scale)
+    steps = _attend("scaled_dot_product_attention", Q, K, V, mask, causal, scale)
     return steps.output, steps.A
 
 
 @np.errstate(all="ignore")  # an extreme scale may overflow to inf, as the scores may
-def _attend(where, Q, K, V, scale):
+def _attend(where, Q, K, V, mask, causal, scale):
     """Check everything in the name of the function `where`, then run the steps in order."""
     Q, K, V = validation.queries_keys_and_values(where, Q, K, V)
+    if mask is not None:
+        mask = validation.mask(where, mask, "the scores", validation.scores_shape(Q, K, V))
+    causal = validation.switch(where, "causal", causal)
     if scale is not None:
         scale = validation.finite(
             where, "scale", scale, "it multiplies S, and left out it is 1 / sqrt(d_k)"
         )
     S = attention_scores(Q, K)
     S_scaled = scale_scores(S, d_k=Q.shape[-1]) if scale is None else S * scale
+    if mask is not None:
+        S_scaled = apply_mask(S_scaled, mask)
+    if causal:
+        S_scaled = apply_mask(S_scaled, causal_mask(*S.shape[-2:]))
     A = softmax(S_scaled)
     output = weighted_values(A, V)
     return AttentionSteps(S, S_scaled, A, output)

@@ -31,7 +31,7 @@ def source(function):
     >>> print(source(weighted_values))
     def weighted_values(A, V):
         A, V = validation.weights_and_values("weighted_values", A, V)
-        return A @ V
+        return A @ V if np.isfinite(V).all() else _mix_key_by_key(A, V)
     """
     if getattr(function, "__name__", "") == "<lambda>":
         raise TypeError(f"source: it shows functions made with def. Got {function!r}.")

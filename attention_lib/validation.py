@@ -17,26 +17,7 @@ def as_numbers(where, name, value):
     Integers and booleans become float64 (an int8 product would wrap), float16 becomes
     float32 (float16 scores overflow early), wider floats stay as they are.
     """
-    if _is_masked(value):
-        shape = (
-            f" with shape {value.shape}" if isinstance(value, np.ma.MaskedArray) else " in a list"
-        )
-        raise TypeError(
-            f"{where}: {name} must be an ordinary array. Got a NumPy masked array{shape}, whose mask the "
-            f"arithmetic would drop without a word. Fill it first, for example {name}.filled(0.0)."
-        )
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ValueError(
-            f"{where}: {name} must be a rectangular array of numbers. Got {type(value).__name__} "
-            "whose rows differ in length. Look for the row that is too short or too long."
-        ) from error
-    if array.dtype.kind not in "biuf":
-        raise TypeError(
-            f"{where}: {name} must hold real numbers. Got {type(value).__name__} with dtype "
-            f"{array.dtype} and shape {array.shape}. Look at where {name} was made."
-        )
+    array = _real_array(where, name, value)
     if array.dtype.kind in "biu":
         return array.astype(np.float64)
     if array.dtype == np.float16:
@@ -111,6 +92,100 @@ def queries_keys_and_values(where, Q, K, V):
         )
     _check_batches(where, Q=Q, K=K, V=V)
     return Q, K, V
+
+
+def mask(where, value, scores, shape):
+    """Return a mask, boolean or float, that fits the scores called `scores`, of this shape."""
+    array = _real_array(where, "mask", value)
+    if array.dtype.kind in "iu":
+        raise TypeError(
+            f"{where}: mask must be boolean (True may attend) or float (added to the scores). Got dtype "
+            f"{array.dtype} and shape {array.shape}. If 1 may attend: mask.astype(bool). If 1 is hidden: "
+            "mask == 0."
+        )
+    rule = f"mask must fit {scores}, (..., n_q, n_k) = {shape}; any axis may be 1"
+    if array.ndim == 0:
+        raise ValueError(
+            f"{where}: {rule}. Got the single value {array}. For a causal mask: causal_mask(n_q, n_k)."
+        )
+    *batch, n_q, n_k = (1, *array.shape)[-max(array.ndim, 2) :]
+    if n_q not in (1, shape[-2]) or n_k not in (1, shape[-1]):
+        advice = "Two axes are (n_q, n_k): rows are queries, columns are keys."
+        if (n_k, n_q) == shape[-2:]:
+            advice = "Is it turned round? Rows are queries, columns are keys."
+        elif array.ndim == 2 and n_k == shape[-1]:
+            advice += " If they are (batch, n_k): mask[:, np.newaxis, :], as padding_mask makes it."
+        raise ValueError(f"{where}: {rule}. Got shape {array.shape}. {advice}")
+    try:
+        np.broadcast_shapes(batch, shape[:-2])
+    except ValueError as error:
+        raise ValueError(
+            f"{where}: {rule}. Got shape {array.shape}, whose batch axes do not fit. Compare them from the "
+            "right; heads need an axis of their own, as in mask[:, np.newaxis]."
+        ) from error
+    if array.dtype == bool:
+        return array
+    array = as_numbers(where, "mask", array)
+    if np.isnan(array).any() or np.isposinf(array).any():
+        raise ValueError(
+            f"{where}: a float mask is added to the scores, and must be finite or -inf. Got shape "
+            f"{array.shape} with {np.isnan(array).sum()} entries NaN and {np.isposinf(array).sum()} entries "
+            "+inf. Was it made as (1 - m) * -inf? 0 * -inf is NaN: use np.where(m, 0.0, -np.inf)."
+        )
+    return array
+
+
+def scores_shape(Q, K, V):
+    """Return the shape of the scores of Q and K, with the batch axes of all three."""
+    batch = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    return (*batch, Q.shape[-2], K.shape[-2])
+
+
+def switch(where, name, value):
+    """Return `value`, which must be True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(
+            f"{where}: {name} must be True or False. Got {_brief(value)}. An array that says who may "
+            "attend to whom is passed as mask."
+        )
+    return bool(value)
+
+
+def count(where, name, value):
+    """Return a number of positions as an int, 0 or more."""
+    number = _whole_number(value)
+    if number is None:
+        raise TypeError(
+            f"{where}: {name} must be a whole number, a number of positions. Got {_brief(value)}. "
+            "For a matrix it is its number of rows: len(Q), len(K)."
+        )
+    if number < 0:
+        raise ValueError(f"{where}: {name} must be 0 or more. Got {number}.")
+    return number
+
+
+def lengths(where, value, n_k):
+    """Return the lengths of padded sequences as integers from 0 to n_k."""
+    array = _real_array(where, "lengths", value)
+    if array.size == 0:
+        array = array.astype(np.int64)  # NumPy makes an empty list a list of floats
+    if array.dtype.kind not in "iu":
+        advice = (
+            "If True marks real keys, it is a mask already: mask[:, np.newaxis, :]."
+            if array.dtype == bool
+            else "Look at where they were counted."
+        )
+        raise TypeError(
+            f"{where}: lengths must be whole numbers, one per sequence. Got dtype {array.dtype} and shape "
+            f"{array.shape}. {advice}"
+        )
+    outside = (array < 0) | (array > n_k)
+    if outside.any():
+        raise ValueError(
+            f"{where}: a length must be from 0 to n_k = {n_k}. Got {array[outside][0]}, in lengths with shape "
+            f"{array.shape}. n_k is the length that every sequence was padded to."
+        )
+    return array
 
 
 def key_width(where, d_k):
@@ -259,11 +334,43 @@ def colour_limit(where, limit, kind):
     return number
 
 
+def _real_array(where, name, value):
+    """Return `value` as an array of real numbers, in its own dtype."""
+    if _is_masked(value):
+        shape = (
+            f" with shape {value.shape}" if isinstance(value, np.ma.MaskedArray) else " in a list"
+        )
+        raise TypeError(
+            f"{where}: {name} must be an ordinary array. Got a NumPy masked array{shape}, whose mask the "
+            f"arithmetic would drop without a word. Fill it first, for example {name}.filled(0.0)."
+        )
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{where}: {name} must be a rectangular array of numbers. Got {type(value).__name__} "
+            "whose rows differ in length. Look for the row that is too short or too long."
+        ) from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{where}: {name} must hold real numbers. Got {type(value).__name__} with dtype "
+            f"{array.dtype} and shape {array.shape}. Look at where {name} was made."
+        )
+    return array
+
+
 def _is_masked(value):
     """Say whether `value` is a masked array, or a list in which one is hidden."""
     if isinstance(value, (list, tuple)):
         return any(map(_is_masked, value))
     return isinstance(value, np.ma.MaskedArray)
+
+
+def _brief(value):
+    """Return what arrived in a few words: an array by its shape, anything else as it is written."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"an array with shape {value.shape}"
+    return f"{value!r} ({type(value).__name__})"
 
 
 def _whole_number(value):

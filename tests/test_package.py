@@ -15,7 +15,8 @@ from attention_lib.worked_example import worked_example
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "attention_lib"
 
-FLOW = ["attention_scores", "scale_scores", "softmax", "weighted_values"]
+MASKS = ["causal_mask", "padding_mask", "apply_mask"]
+FLOW = ["attention_scores", "scale_scores", *MASKS, "softmax", "weighted_values"]
 COMPOSED = ["AttentionSteps", "attention_steps", "scaled_dot_product_attention"]
 MEASURES = ["row_entropy", "softmax_jacobian"]
 

@@ -118,9 +118,23 @@ def test_float16_sums_keep_their_last_digit():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_stays_in_its_column(bad):
+def test_what_is_not_finite_stays_in_its_column_and_with_the_queries_that_weigh_it(bad):
     V = [[bad, 1.0], [0.0, 2.0]]
-    assert_array_equal(weighted_values([[0.5, 0.5], [0.0, 1.0]], V), [[bad, 1.5], [np.nan, 2.0]])
+    assert_array_equal(weighted_values([[0.5, 0.5], [0.0, 1.0]], V), [[bad, 1.5], [0.0, 2.0]])
+
+
+def test_values_that_are_not_finite_add_up_as_numbers_do():
+    A = [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [-1.0, 0.0, 0.0], [np.nan, 0.0, 1.0]]
+    V = [[np.inf], [-np.inf], [4.0]]
+    assert_array_equal(weighted_values(A, V), [[np.nan], [-np.inf], [np.inf], [-np.inf], [np.nan]])
+
+
+def test_what_is_not_finite_stays_in_its_batch_and_its_dtype():
+    A, V = np.full((2, 1, 2), 0.5, np.float32), np.ones((3, 1, 2, 1), np.float32)
+    V[1, 0, 0, 0] = np.nan
+    output = weighted_values(A, V)
+    assert output.dtype == np.float32
+    assert_array_equal(output[:, :, 0, 0], [[1, 1], [np.nan, np.nan], [1, 1]])
 
 
 def test_inputs_are_left_alone_whatever_their_layout(counting, laid_out):

@@ -23,7 +23,8 @@ def weighted_values(A, V):
     output : ndarray, shape (..., n_q, d_v)
         Row i mixes the rows of V in the proportions A[i], in the units of V. Always new;
         float32 stays float32, float16 is computed in float32, integers in float64. NaN or inf
-        in a value reaches its own column of the output, for every query: 0 times NaN is NaN.
+        in a value reaches its own column of the output, for every query that gives the value
+        any weight: a weight of 0, as on a hidden key, takes nothing, whatever is there.
 
     Raises
     ------
@@ -42,4 +43,14 @@ def weighted_values(A, V):
     Vaswani et al. (2017), "Attention Is All You Need", eq. 1, arXiv:1706.03762.
     """
     A, V = validation.weights_and_values("weighted_values", A, V)
-    return A @ V
+    return A @ V if np.isfinite(V).all() else _mix_key_by_key(A, V)
+
+
+def _mix_key_by_key(A, V):
+    """Return A V where V holds NaN or inf, of which a weight of 0 must not make NaN."""
+    output = A @ np.where(np.isfinite(V), V, 0)
+    rest = np.where(np.isfinite(V), 0, V)
+    for j in range(V.shape[-2]):
+        weight, value = A[..., :, j, np.newaxis], rest[..., np.newaxis, j, :]
+        output = output + np.where((weight == 0) | (value == 0), 0, weight * value)
+    return output

@@ -181,6 +181,9 @@ def _sentence(ax):
     if ax.images:
         M = ax.images[0].get_array().filled(np.nan)
         size = f"Heatmap{title}, rows {ax.get_ylabel()}, columns {ax.get_xlabel()}, {M.shape[0]} by {M.shape[1]}"
+        if _is_mask(ax):
+            seen = " ".join(str(count) for count in np.isfinite(M).sum(axis=1))
+            return f"{size.replace('Heatmap', 'Mask', 1)}: keys that each query may attend to, row by row: {seen}"
         if not np.isfinite(M).any():
             return f"{size}: no cell has a number"
         rows, columns = _tick_names(ax.yaxis, M.shape[0]), _tick_names(ax.xaxis, M.shape[1])
@@ -188,6 +191,7 @@ def _sentence(ax):
         for word, pick in (("highest", np.nanargmax), ("lowest", np.nanargmin)):
             i, j = np.unravel_index(pick(M), M.shape)
             ends.append(f"{word} {cell_text(M[i, j])} ({rows[i]}, {columns[j]})")
+        ends += [f"{name} {len(at)} of {M.size}" for name, at in _missing_cells(ax).items()]
         return f"{size}: {', '.join(ends)}"
     axes = f"{ax.get_ylabel() or 'y'} against {ax.get_xlabel() or 'x'}"
     series = ", ".join(_series(ax, brief=True))
@@ -210,11 +214,12 @@ def _heading_of_image(ax):
 def _image_lines(ax):
     M = ax.images[0].get_array().filled(np.nan)
     rows, columns = _tick_names(ax.yaxis, M.shape[0]), _tick_names(ax.xaxis, M.shape[1])
-    missing = [
-        f"  {cells.get_gid()}: {np.count_nonzero(cells.get_path().codes == Path.MOVETO)} cells"
-        for cells in ax.patches
-        if cells.get_gid()
-    ]
+    missing = _missing_cells(ax)
+    words = {(i, j): f"{number:z.3f}" for (i, j), number in np.ndenumerate(M)}
+    if _is_mask(ax):
+        words = dict.fromkeys(words, "open")
+    for name, places in missing.items():
+        words |= dict.fromkeys(places, "hidden" if name.startswith("hidden") else "nan")
     # Turned-round axes leave the data as it is, so the direction is part of the description.
     turned = [
         word for word, axis in (("rows", ax.yaxis), ("columns", ax.xaxis)) if _is_turned(word, axis)
@@ -222,12 +227,28 @@ def _image_lines(ax):
     lines = [f"  rows: {' | '.join(rows)}", f"  columns: {' | '.join(columns)}"]
     lines += [f"  {word} run backwards" for word in turned]
     lines += [
-        f"  {name}: {' '.join(f'{number:z.3f}' for number in row)}"
-        for name, row in zip(rows, M, strict=True)
+        f"  {name}: {' '.join(words[i, j] for j in range(M.shape[1]))}"
+        for i, name in enumerate(rows)
     ]
     others = [text.get_text() for text in ax.texts if not _shows_its_number(text, M)]
     lines.append(f"  cells that show their number: {len(ax.texts) - len(others)} of {M.size}")
-    return [*lines, *missing, *(f"  text {words!r}" for words in others if words)]
+    lines += [f"  {name}: {len(places)} cells" for name, places in missing.items()]
+    return [*lines, *(f"  text {words!r}" for words in others if words)]
+
+
+def _missing_cells(ax):
+    """Return the places (row, column) of each sort of hatched cells, by its name."""
+    missing = {}
+    for cells in ax.patches:
+        if cells.get_gid():
+            path = cells.get_path()
+            corners = path.vertices[path.codes == Path.MOVETO]  # top left, half a cell away
+            missing[cells.get_gid()] = [(round(y + 0.5), round(x + 0.5)) for x, y in corners]
+    return missing
+
+
+def _is_mask(ax):
+    return ax.images[0].cmap.name == "mask"
 
 
 def _is_turned(word, axis):

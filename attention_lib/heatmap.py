@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib import pyplot as plt
-from matplotlib.colors import Normalize, to_rgba
+from matplotlib.colors import ListedColormap, Normalize, to_rgba
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.transforms import Bbox
@@ -18,16 +18,18 @@ from .tokens import drawable, font_families
 
 
 class _Kind(NamedTuple):
-    colours: str
+    colours: object  # a name that matplotlib knows, or a colour map
     symmetric: bool
     quantity: str
+    hidden: str
 
 
 KINDS = {
     # Light to dark, as in the chapter; even steps of weight look like even steps of colour.
-    "weights": _Kind("magma_r", False, "attention weight"),
-    "scores": _Kind("RdBu_r", True, "score (before softmax)"),
-    "values": _Kind("PuOr_r", True, "value"),
+    "weights": _Kind("magma_r", False, "attention weight", "hidden (weight 0)"),
+    "scores": _Kind("RdBu_r", True, "score (before softmax)", "hidden (score -inf)"),
+    "values": _Kind("PuOr_r", True, "value", "hidden"),
+    "mask": _Kind(ListedColormap(["#9ecae1"], name="mask"), False, "may attend", "hidden"),
 }
 
 MOST_NUMBERED = 12  # rows or columns up to which each cell shows its number
@@ -39,16 +41,14 @@ MIDDLE = 0.179  # luminance at which black and white have the same contrast, 4.5
 
 # Cells without a finite number. They must not look like a small weight, so: grey, hatched, no number.
 _MISSING_COLOUR = "0.88"
-_MISSING = (
-    ("hidden (score -inf)", "////", np.isneginf),
-    ("not a number", "xxxx", lambda M: np.isnan(M) | np.isposinf(M)),
-)
+_HIDDEN_HATCH, _NOT_A_NUMBER_HATCH = "////", "xxxx"
 
 
 def plot_heatmap(
     M,
     *,
     kind="weights",
+    mask=None,
     queries=None,
     keys=None,
     ax=None,
@@ -65,9 +65,13 @@ def plot_heatmap(
     ----------
     M : array_like, shape (n_q, n_k)
         What to draw. -inf is drawn as hidden, NaN as not a number: hatched, without a digit.
-    kind : {"weights", "scores", "values"}
+    kind : {"weights", "scores", "values", "mask"}
         "weights" uses the colours from 0 to 1, light to dark, always, so that two pictures
-        compare. "scores" and "values" use two hues that meet in white at 0.
+        compare. "scores" and "values" use two hues that meet in white at 0. "mask" takes a
+        boolean matrix and shows which cells may attend and which are hidden.
+    mask : array_like of bool or float, optional
+        Which keys each query may attend to, as for `apply_mask`. Hidden cells look hidden,
+        except for weights that are not 0: those have leaked, and are shown.
     queries, keys : sequence of str, optional
         One label per row, one per column; equal tokens stay apart. Left out: positions from 0.
         Where labels would overlap, every second, third, ... one is drawn.
@@ -93,10 +97,10 @@ def plot_heatmap(
     Raises
     ------
     ValueError
-        If M is not a matrix with a cell in it, labels do not match its shape, kind is unknown,
-        or limit is not above 0 or given for weights.
+        If M is not a matrix with a cell in it, labels or mask do not match its shape, kind is
+        unknown, or limit is not above 0 or given for weights.
     TypeError
-        If M does not hold real numbers.
+        If M does not hold real numbers, or booleans for kind "mask".
 
     Examples
     --------
@@ -110,8 +114,8 @@ def plot_heatmap(
     heatmap of section 4.
     """
     where = "plot_heatmap"
-    M = validation.picture(where, "M", M)
     validation.choice(where, "kind", kind, KINDS)
+    M = _with_hidden_cells(where, "M", M, kind, mask)
     rows, columns = _check_labels(where, M, queries, keys)
     if limit is not None:
         limit = validation.colour_limit(where, limit, kind)
@@ -122,12 +126,14 @@ def plot_heatmap(
     image = _draw_cells(ax, M, kind, limit)
     _draw_labels(ax, rows, columns)
     ax.set(ylabel=ylabel, xlabel=xlabel)
-    if numbers or (numbers is None and max(M.shape) <= MOST_NUMBERED):
+    if numbers or (numbers is None and max(M.shape) <= MOST_NUMBERED and kind != "mask"):
         _draw_numbers(ax, image, M)
-    n_notes = _draw_missing(ax, M)
+    n_notes = _draw_missing(ax, M, kind)
+    if kind == "mask" and max(M.shape) <= MOST_NUMBERED:
+        _draw_borders(ax, M)
     if title is not None:
         ax.set_title(title, pad=8 + 15 * n_notes)
-    if colorbar:
+    if colorbar and kind != "mask":
         _draw_colorbar(ax, image, kind)
     if own_figure:
         _arrange(figure, [[ax]])
@@ -135,7 +141,15 @@ def plot_heatmap(
 
 
 def plot_heatmaps(
-    panels, *, kind="weights", queries=None, keys=None, limit=None, ylabel="Query", xlabel="Key"
+    panels,
+    *,
+    kind="weights",
+    mask=None,
+    queries=None,
+    keys=None,
+    limit=None,
+    ylabel="Query",
+    xlabel="Key",
 ):
     """Draw matrices side by side on one colour scale, so that they can be compared.
 
@@ -143,7 +157,7 @@ def plot_heatmaps(
     ----------
     panels : dict of str to array_like
         Title and matrix of each panel, from left to right.
-    kind, queries, keys, limit, ylabel, xlabel
+    kind, mask, queries, keys, limit, ylabel, xlabel
         As for `plot_heatmap`; they hold for every panel. limit left out: the largest
         magnitude in all of them.
 
@@ -164,11 +178,11 @@ def plot_heatmaps(
     ['broad', 'peaked']
     """
     where = "plot_heatmaps"
+    validation.choice(where, "kind", kind, KINDS)
     matrices = [
-        validation.picture(where, repr(title), M)
+        _with_hidden_cells(where, repr(title), M, kind, mask)
         for title, M in validation.panels(where, panels).items()
     ]
-    validation.choice(where, "kind", kind, KINDS)
     # All of it before there is a figure, or an empty one would be left behind.
     for M in matrices:
         _check_labels(where, M, queries, keys)
@@ -177,10 +191,11 @@ def plot_heatmaps(
     elif KINDS[kind].symmetric:
         limit = max(map(_largest, matrices))
     figure, (axes,) = _new_figure([[M.shape for M in matrices]])
-    for ax, title, M in zip(axes, panels, matrices, strict=True):
+    for ax, (title, M) in zip(axes, panels.items(), strict=True):
         plot_heatmap(
             M,
             kind=kind,
+            mask=mask,
             queries=queries,
             keys=keys,
             ax=ax,
@@ -201,7 +216,8 @@ def plot_heatmaps(
 def plot_steps(steps, *, queries=None, keys=None, title=None):
     """Draw all four steps in one figure: S, S_scaled, A and the output.
 
-    S and S_scaled share one colour scale; otherwise the scaling could not be seen.
+    S and S_scaled share one colour scale; otherwise the scaling could not be seen. Keys that a
+    mask hid, at -inf in S_scaled, look hidden there and in A.
 
     Parameters
     ----------
@@ -252,7 +268,7 @@ def plot_steps(steps, *, queries=None, keys=None, title=None):
         title="2. scaled scores S_scaled",
         **shared,
     )
-    plot_heatmap(A, ax=axes[1][0], title="3. weights A", **shared)
+    plot_heatmap(A, mask=~np.isneginf(S_scaled), ax=axes[1][0], title="3. weights A", **shared)
     plot_heatmap(
         output,
         kind="values",
@@ -263,6 +279,19 @@ def plot_steps(steps, *, queries=None, keys=None, title=None):
     )
     _arrange(figure, axes, heading=None if title is None else figure.suptitle(title))
     return figure
+
+
+def _with_hidden_cells(where, name, M, kind, mask):
+    """Return M as floats to be drawn, with -inf in the cells that are to look hidden."""
+    M = validation.picture(where, name, M, boolean=kind == "mask")
+    if kind == "mask":
+        M = np.where(M, 1, -np.inf)
+    if mask is None:
+        return M
+    mask = validation.mask_of_picture(where, mask, name, M.shape)
+    hidden = np.isneginf(mask) if mask.dtype.kind == "f" else ~mask
+    # A weight on a hidden key is a leak, which the picture must not cover up.
+    return np.where(hidden & (M == 0) if kind == "weights" else hidden, -np.inf, M)
 
 
 def _check_labels(where, M, queries, keys):
@@ -418,11 +447,15 @@ def _luminance(rgba):
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def _draw_missing(ax, M):
+def _draw_missing(ax, M, kind):
     """Hatch the cells without a finite number, say above the axes what it means; count the notes."""
     notes = []
-    for meaning, hatch, select in _MISSING:
-        cells = select(M)
+    if kind == "mask" and np.isfinite(M).any():
+        notes.append(Patch(label=KINDS[kind].quantity, facecolor=KINDS[kind].colours.colors[0]))
+    for meaning, hatch, cells in (
+        (KINDS[kind].hidden, _HIDDEN_HATCH, np.isneginf(M)),
+        ("not a number", _NOT_A_NUMBER_HATCH, np.isnan(M) | np.isposinf(M)),
+    ):
         if cells.any():
             look = {"facecolor": "none", "edgecolor": "0.55", "hatch": hatch, "linewidth": 0}
             # Not add_patch, which would look for new limits along every edge.
@@ -438,6 +471,14 @@ def _draw_missing(ax, M):
             borderaxespad=0.1,
         )
     return len(notes)
+
+
+def _draw_borders(ax, M):
+    """Part the cells from one another, where no colour and no number does."""
+    n_rows, n_columns = M.shape
+    style = {"color": "white", "linewidth": 1.5, "zorder": 3}
+    ax.hlines(np.arange(n_rows - 1) + 0.5, -0.5, n_columns - 0.5, **style)
+    ax.vlines(np.arange(n_columns - 1) + 0.5, -0.5, n_rows - 0.5, **style)
 
 
 def _outline(cells):

@@ -251,8 +251,13 @@ def distributions(where, name, value):
     return array
 
 
-def picture(where, name, value):
+def picture(where, name, value, boolean=False):
     """Return `value` as a matrix with two axes and at least one cell, fit to be drawn."""
+    if boolean and (array := _real_array(where, name, value)).dtype != bool:
+        raise TypeError(
+            f'{where}: kind "mask" draws a boolean {name}, True where a query may attend. Got dtype '
+            f'{array.dtype} and shape {array.shape}. A float mask is drawn with kind="scores".'
+        )
     array = as_numbers(where, name, value)
     if array.ndim != 2:
         raise ValueError(
@@ -263,6 +268,17 @@ def picture(where, name, value):
         raise ValueError(
             f"{where}: {name} must have at least one row and one column. Got shape {array.shape}. "
             "There is nothing to draw."
+        )
+    return array
+
+
+def mask_of_picture(where, value, name, shape):
+    """Return a mask, boolean or float, for one matrix of this shape."""
+    array = mask(where, value, name, shape)
+    if array.ndim > 2:
+        raise ValueError(
+            f"{where}: mask must have two axes, as {name} has. Got shape {array.shape}. "
+            "Pick one mask of the batch, for example mask[0]."
         )
     return array
 

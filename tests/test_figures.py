@@ -90,10 +90,10 @@ def test_description_of_a_heatmap_has_its_words_colours_and_numbers():
 def test_description_counts_the_hidden_cells():
     M = [[math.nan, 0.2, -math.inf], [-math.inf, 0.8, 0.4]]
     described = describe(plot_heatmap(M)).splitlines()
-    assert "  0: nan 0.200 nan" in described
+    assert "  0: nan 0.200 hidden" in described
     assert described[-3:] == [
         "  cells that show their number: 3 of 6",
-        "  hidden (score -inf): 2 cells",
+        "  hidden (weight 0): 2 cells",
         "  not a number: 1 cells",
     ]
 
@@ -173,8 +173,8 @@ def test_description_tells_hidden_cells_that_lost_their_hatch():
 def test_description_tells_which_cells_of_a_large_matrix_are_hidden():
     seen = np.tri(40, dtype=bool)
     described = describe(plot_heatmap(np.where(seen, 0.1, -math.inf)))
-    assert f"hidden (score -inf): {(~seen).sum()} cells" in described
-    assert described.count("nan") == (~seen).sum()
+    assert f"hidden (weight 0): {(~seen).sum()} cells" in described
+    assert described.count(" hidden") == (~seen).sum() + 1
     assert "cells that show their number: 0 of 1600" in described
 
 
@@ -402,9 +402,11 @@ def test_alternative_names_the_highest_and_the_lowest_cell(M, missing, instead):
     plot_heatmap(M, kind="scores", queries=list("abc"), keys=list("wxyz"), ax=ax, colorbar=False)
     sentence = alt_text(ax)
     plt.close("all")
+    name = "hidden (score -inf)" if instead == -math.inf else "not a number"
     assert sentence.endswith(
         f"highest {M[high]:.2f} ({'abc'[high[0]]}, {'wxyz'[high[1]]}), "
-        f"lowest {M[low]:.2f} ({'abc'[low[0]]}, {'wxyz'[low[1]]})."
+        f"lowest {M[low]:.2f} ({'abc'[low[0]]}, {'wxyz'[low[1]]})"
+        + (f", {name} {len(missing)} of 12." if missing else ".")
     )
 
 

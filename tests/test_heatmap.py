@@ -14,13 +14,14 @@ from matplotlib.text import Text
 from numpy.testing import assert_allclose, assert_array_equal
 
 from attention_lib import attention_steps
-from attention_lib.figures import describe
+from attention_lib.figures import alt_text, describe
 from attention_lib.heatmap import plot_heatmap, plot_heatmaps, plot_steps
 
 pytestmark = pytest.mark.usefixtures("drawing")
 
 KINDS = ["weights", "scores", "values"]
-HIDDEN, NOT_A_NUMBER = "hidden (score -inf)", "not a number"
+HIDDEN = {"weights": "hidden (weight 0)", "scores": "hidden (score -inf)", "values": "hidden"}
+NOT_A_NUMBER = "not a number"
 READABLE = 4.5  # contrast that text needs
 
 SHAPES = [(1, 1), (1, 4), (4, 1), (12, 3), (3, 40)]
@@ -338,21 +339,21 @@ def test_no_row_loses_its_label_where_there_is_room(n):
 @pytest.mark.parametrize(
     ("M", "expected"),
     [
-        ([[math.nan, 0.2], [-math.inf, 0.8]], [HIDDEN, NOT_A_NUMBER]),
-        ([[0.5, -math.inf], [0.5, 0.5]], [HIDDEN]),
+        ([[math.nan, 0.2], [-math.inf, 0.8]], ["hidden", NOT_A_NUMBER]),
+        ([[0.5, -math.inf], [0.5, 0.5]], ["hidden"]),
         ([[0.5, 0.2], [math.nan, 0.8]], [NOT_A_NUMBER]),
         ([[0.5, 0.2], [math.inf, 0.8]], [NOT_A_NUMBER]),
-        ([[-math.inf, -math.inf, 0.1]], [HIDDEN]),
-        ([[-math.inf, -math.inf]], [HIDDEN]),
+        ([[-math.inf, -math.inf, 0.1]], ["hidden"]),
+        ([[-math.inf, -math.inf]], ["hidden"]),
         ([[math.nan], [math.nan]], [NOT_A_NUMBER]),
-        (np.where(np.tri(6, dtype=bool), 0.3, -math.inf), [HIDDEN]),
+        (np.where(np.tri(6, dtype=bool), 0.3, -math.inf), ["hidden"]),
         ([[0.5, 0.2], [0.1, 0.8]], []),
     ],
 )
 def test_cell_without_a_finite_number_is_hatched_and_explained(M, expected, kind):
     M = np.array(M)
     ax = cells(M, kind=kind)
-    assert notes(ax) == expected
+    assert notes(ax) == [HIDDEN[kind] if note == "hidden" else note for note in expected]
     numbered = {text.get_position() for text in ax.texts}
     assert numbered == {(j, i) for i, j in zip(*np.nonzero(np.isfinite(M)), strict=True)}
     ax = cells(M, kind=kind, numbers=False)
@@ -364,6 +365,79 @@ def test_hidden_cell_is_grey_and_a_small_number_is_not(kind):
     ((hidden, small, _),) = cell_pixels(cells([[-math.inf, 0.001, 1]], kind=kind, numbers=False))
     assert np.ptp(hidden, axis=-1).max() < 0.01
     assert luminance(hidden.mean(axis=(0, 1))) < luminance(small.mean(axis=(0, 1))) - 0.2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mask", [[[True, False]], [[0.0, -math.inf]], [True, False]])
+def test_cells_hidden_by_a_mask_look_like_those_hidden_by_their_score(kind, mask):
+    masked = cells([[0.5, 0.0]], kind=kind, mask=mask)
+    assert notes(masked) == [HIDDEN[kind]]
+    assert [text.get_position() for text in masked.texts] == [(0, 0)]
+    assert_array_equal(
+        rendered(masked.figure), rendered(cells([[0.5, -math.inf]], kind=kind).figure)
+    )
+
+
+def test_weights_that_leak_through_a_mask_are_shown():
+    ax = cells([[0.5, 0.2, 0.0]], mask=[[True, False, False]])
+    assert [text.get_text() for text in ax.texts] == ["0.50", "0.20"]
+    assert notes(ax) == [HIDDEN["weights"]]
+    assert describe(ax).splitlines()[4] == "  0: 0.500 0.200 hidden"
+
+
+def test_scores_under_a_mask_are_not_shown_nor_counted_for_the_colours():
+    ax = cells([[0.5, 9.0]], kind="scores", mask=[[True, False]])
+    assert [text.get_text() for text in ax.texts] == ["0.50"]
+    assert limits(ax) == (-0.5, 0.5)
+
+
+def test_panels_share_one_mask():
+    figure = plot_heatmaps({"a": [[0.5, 0.0]], "b": [[0.9, 0.1]]}, mask=[[True, False]])
+    assert [notes(ax) for ax in panels(figure)] == [[HIDDEN["weights"]], []]
+
+
+def test_mask_is_a_picture_of_open_and_hidden_cells():
+    ax = plot_heatmap(np.tri(2, dtype=bool), kind="mask", title="causal")
+    assert notes(ax) == ["may attend", "hidden"]
+    assert not ax.texts
+    assert not ax.child_axes
+    ((first, hidden), (_, last)) = cell_pixels(cells(np.tri(2, dtype=bool), kind="mask"))
+    assert_array_equal(first.mean(axis=(0, 1)), last.mean(axis=(0, 1)))
+    assert np.ptp(hidden, axis=-1).max() < 0.01 < np.ptp(first, axis=-1).min()
+    assert describe(ax).splitlines()[4:6] == ["  0: open hidden", "  1: open open"]
+    assert alt_text(ax) == (
+        'Mask "causal", rows Query, columns Key, 2 by 2: '
+        "keys that each query may attend to, row by row: 1 2."
+    )
+
+
+def test_masks_with_nothing_or_everything_hidden_are_pictures_too():
+    figure = plot_heatmaps({"all": [[True, True]], "none": [[False, False]]}, kind="mask")
+    assert [notes(ax) for ax in panels(figure)] == [["may attend"], ["hidden"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            {"M": [[1, 0]], "kind": "mask"},
+            TypeError,
+            r'kind "mask" .* boolean M.* int64 .*\(1, 2\)',
+        ),
+        ({"M": [[0.0, -math.inf]], "kind": "mask"}, TypeError, 'float64 .*kind="scores"'),
+        ({"M": [[1, 0]], "mask": [[1, 0]]}, TypeError, r"mask must be boolean .* int64"),
+        (
+            {"M": [[1, 0]], "mask": np.ones((2, 3), bool)},
+            ValueError,
+            r"mask must fit M, .*\(2, 3\)",
+        ),
+        ({"M": [[1, 0]], "mask": np.ones((4, 1, 2), bool)}, ValueError, r"two axes.*mask\[0\]"),
+    ],
+)
+def test_what_is_no_mask_for_the_matrix_is_refused(arguments, error, message):
+    with pytest.raises(error, match=f"^plot_heatmap: .*{message}"):
+        plot_heatmap(**arguments)
+    assert plt.get_fignums() == []
 
 
 def test_hidden_and_not_a_number_look_different():
@@ -688,10 +762,13 @@ def test_steps_have_one_colour_bar_per_quantity():
 
 
 def test_hidden_scores_look_hidden_among_the_steps():
-    steps = some_steps(2, 2)
-    S_scaled = np.where(np.tri(2, dtype=bool), steps.S_scaled, -math.inf)
-    figure = plot_steps(steps._replace(S_scaled=S_scaled))
-    assert [notes(ax) for ax in panels(figure)] == [[], [HIDDEN], [], []]
+    figure = plot_steps(attention_steps(np.eye(2), np.eye(2), np.eye(2), causal=True))
+    assert [notes(ax) for ax in panels(figure)] == [
+        [],
+        [HIDDEN["scores"]],
+        [HIDDEN["weights"]],
+        [],
+    ]
 
 
 # The figure and its surroundings
@@ -706,7 +783,9 @@ def test_background_is_opaque_and_labels_can_be_read_on_it(background, ink):
     pixels = saved(figure)
     assert pixels[..., 3].min() == 1
     words = words_outside_cells(figure)
-    assert {"A", "Query", "Key", "attention weight", HIDDEN} < {text.get_text() for text in words}
+    assert {"A", "Query", "Key", "attention weight", HIDDEN["weights"]} < {
+        text.get_text() for text in words
+    }
     for text in words:
         assert contrast(to_rgb(text.get_color()), pixels[0, 0, :3]) >= READABLE
 
@@ -736,7 +815,7 @@ def test_words_can_be_read_in_every_theme(style):
         figure = plot_heatmap([[0.5, -math.inf, math.nan]], title="A").figure
         background = rendered(figure)[0, 0, :3]
     words = words_outside_cells(figure)
-    assert {"A", "Query", "Key", "attention weight", HIDDEN, "0.5"} < {
+    assert {"A", "Query", "Key", "attention weight", HIDDEN["weights"], "0.5"} < {
         text.get_text() for text in words
     }
     for text in words:

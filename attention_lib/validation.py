@@ -103,7 +103,7 @@ def mask(where, value, scores, shape):
             f"{array.dtype} and shape {array.shape}. If 1 may attend: mask.astype(bool). If 1 is hidden: "
             "mask == 0."
         )
-    rule = f"mask must fit {scores}, (..., n_q, n_k) = {shape}; any axis may be 1"
+    rule = f"mask must fit {scores}, (..., n_q, n_k) = {shape}; each axis equal or 1"
     if array.ndim == 0:
         raise ValueError(
             f"{where}: {rule}. Got the single value {array}. For a causal mask: causal_mask(n_q, n_k)."

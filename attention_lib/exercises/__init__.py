@@ -1,0 +1,66 @@
+"""Exercises that say which mistake was made.
+
+    check("softmax", my_softmax)
+
+tries an answer on small inputs and answers in a sentence or two: right; not attempted yet;
+stopped with an error; wrong form; one of the mistakes that learners are known to make, by name
+and in the learner's own numbers; or the first entry that differs. It never raises because of
+what an answer does.
+
+    exercise.py    what an exercise is: data
+    catalogue/     the exercises, a module a notebook, each with its known mistakes
+    engine.py      tries an answer and finds the mistake
+    evidence.py    a learner's own numbers, for the sentences
+    feedback.py    the answer, for a page and for a terminal
+    report.py      python -m attention_lib.exercises report NOTEBOOK...: a whole class at once
+"""
+
+import json
+import os
+
+from .. import validation
+from .catalogue import EXERCISES
+from .engine import judge
+from .feedback import Feedback
+
+__all__ = ["Feedback", "check"]
+
+# Where the report collects what the notebooks of a class were told: a file, one line an answer.
+RECORD = "ATTENTION_LIB_RECORD"
+
+
+def check(name, answer):
+    """Say whether an answer to an exercise is right, and if not, what the mistake is.
+
+    Parameters
+    ----------
+    name : str
+        Name of the exercise, as in its cell.
+    answer : function, or the value that a question asks for
+        `...` means "not attempted yet", and so does a function that returns it.
+
+    Returns
+    -------
+    Feedback
+        `.outcome`, `.mistake` and `.text`; a notebook shows it as a box.
+
+    Raises
+    ------
+    ValueError
+        If there is no exercise of that name. Nothing that an answer does is raised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check("softmax", lambda S_scaled: np.exp(S_scaled) / np.exp(S_scaled).sum())
+    [softmax] Not yet: softmax over the whole matrix.
+    All your numbers together sum to 1.00, your rows to 0.29 0.71: one sum serves the whole
+    matrix. How much attention does a single query have to give?
+    """
+    validation.choice("check", "the exercise", name, EXERCISES)
+    feedback = judge(EXERCISES[name], answer)
+    if os.environ.get(RECORD):
+        line = {"exercise": name, "outcome": feedback.outcome, "mistake": feedback.mistake}
+        with open(os.environ[RECORD], "a", encoding="utf-8") as record:
+            record.write(json.dumps(line) + "\n")
+    return feedback

@@ -1,0 +1,332 @@
+"""Exercises of notebook 05: which keys a query may see."""
+
+import numpy as np
+
+from ... import apply_mask, causal_mask, padding_mask, softmax
+from ..exercise import Exercise
+
+# Weights under a mask
+
+# Lower than any number that people write for minus infinity, but not than the lowest float.
+_VERY_LOW = -1e13
+
+MASKED_WEIGHTS = Exercise(
+    "masked weights",
+    lambda S_scaled, mask: softmax(apply_mask(S_scaled, mask)),
+    cases=[
+        (np.array([[1.0, 0.0, 2.0]]), np.array([[True, True, False]])),
+        (
+            np.array([[0.5, -1.0, 2.0], [1.0, 1.5, 0.0], [0.3, 0.8, -0.5]]),
+            np.array([[True, True, False], [False, True, True], [True, True, True]]),
+        ),
+        (
+            np.array([[0.2, -0.4, 1.0, 0.6], [0.7, 0.1, -0.3, 1.2]]),
+            np.array([[True, False, False, False], [True, True, False, True]]),
+        ),
+    ],
+    extreme=[
+        (np.array([[_VERY_LOW, 5.0]]), np.array([[True, False]])),
+        (np.array([[1.0, 1.0, 1.0]]), np.array([[False, False, False]])),
+    ],
+    batch=[
+        (
+            np.array([[[1.0, 0.0], [0.5, 2.0]], [[0.0, 1.0], [1.0, -1.0]]]),
+            np.array([[[True, False]], [[True, True]]]),
+        )
+    ],
+    notice="Hidden keys have a weight of exactly 0, and a query that may see nothing has a row of zeros.",
+)
+
+
+def _plain(x):
+    exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+@MASKED_WEIGHTS.mistake(
+    "scores multiplied by 0",
+    "Entry {entry} is {got} instead of {want}: a hidden key still gets its share, because its score became 0, and "
+    "e^0 is 1. Which score would make an exponential of 0?",
+)
+def _scores_times_zero(S_scaled, mask):
+    return softmax(S_scaled * mask)
+
+
+@MASKED_WEIGHTS.mistake(
+    "weights multiplied by 0, and left so",
+    "Hidden keys get nothing, but your rows sum to {row_sums}: what the hidden keys had is lost. Could the mask "
+    "come before the softmax?",
+)
+def _weights_times_zero(S_scaled, mask):
+    return softmax(S_scaled) * mask
+
+
+@MASKED_WEIGHTS.mistake(
+    "weights multiplied by 0, then divided by their sum",
+    "Right as long as the hidden keys score like the others. When a hidden key scores far higher, it takes all "
+    "the weight before it is hidden, and entry {entry} is {got} instead of {want}. Could the mask come before the "
+    "softmax?",
+)
+def _renormalised(S_scaled, mask):
+    kept = softmax(S_scaled) * mask
+    return kept / kept.sum(axis=-1, keepdims=True)
+
+
+@MASKED_WEIGHTS.mistake(
+    "a finite number instead of minus infinity",
+    "Right on ordinary scores. When the visible score is lower than your number, the hidden key wins: entry "
+    "{entry} is {got} and should be {want}. Which number is below every score?",
+)
+def _finite(S_scaled, mask):
+    return softmax(np.where(mask, S_scaled, -1e9))
+
+
+@MASKED_WEIGHTS.mistake(
+    "the lowest float instead of minus infinity",
+    "Right, except for a query that may see nothing: its hidden keys are all equally low, and entry {entry} is "
+    "{got} instead of {want}. Which number has an exponential of 0 whatever is subtracted from it?",
+)
+def _lowest_float(S_scaled, mask):
+    return softmax(np.where(mask, S_scaled, np.finfo(np.float64).min))
+
+
+@MASKED_WEIGHTS.mistake(
+    "0 / 0 where nothing may be seen",
+    "Right, except for a query that may see nothing: its row is {row}, because all exponentials and their sum are "
+    "0, or minus infinity was subtracted from itself. What should such a row be?",
+)
+def _empty_row(S_scaled, mask):
+    return _plain(np.where(mask, S_scaled, -np.inf))
+
+
+@MASKED_WEIGHTS.mistake(
+    "polarity reversed",
+    "Entry {entry} is {got} and should be {want}: exactly the hidden keys are seen. What does True mean in this "
+    "mask?",
+)
+def _reversed(S_scaled, mask):
+    return softmax(apply_mask(S_scaled, ~mask))
+
+
+@MASKED_WEIGHTS.mistake(
+    "polarity reversed, and 0 / 0 where nothing may be seen",
+    "Entry {entry} is {got} and should be {want}: exactly the hidden keys are seen, and a query to whom nothing "
+    "is hidden sees nothing. What does True mean in this mask?",
+)
+def _reversed_with_empty_row(S_scaled, mask):
+    return _plain(np.where(mask, -np.inf, S_scaled))
+
+
+@MASKED_WEIGHTS.mistake(
+    "the mask added as 0 and 1",
+    "Entry {entry} is {got} instead of {want}: a visible score is only 1 higher than before, and a hidden key "
+    "still gets its share. How much must be taken from a hidden score?",
+)
+def _added(S_scaled, mask):
+    return softmax(S_scaled + mask)
+
+
+@MASKED_WEIGHTS.mistake(
+    "(1 - mask) times minus infinity",
+    "Entry {entry} is {got}: for a visible key, (1 - mask) is 0, and 0 times minus infinity is no number. What "
+    "chooses between two numbers without multiplying?",
+)
+def _product_with_infinity(S_scaled, mask):
+    return _plain(S_scaled + (1 - mask) * -np.inf)
+
+
+@MASKED_WEIGHTS.mistake(
+    "minus infinity among the weights",
+    "Your smallest number is {smallest}: minus infinity was put among the weights. Should a weight ever be below "
+    "0? At which step do the hidden numbers still pass through an exponential?",
+)
+def _infinite_weights(S_scaled, mask):
+    return np.where(mask, softmax(S_scaled), -np.inf)
+
+
+@MASKED_WEIGHTS.mistake(
+    "no mask",
+    "Entry {entry} is {got} instead of {want}: these are the weights without a mask. Where does it come in?",
+)
+def _ignored(S_scaled, mask):
+    return softmax(S_scaled)
+
+
+# Causal masks
+
+CAUSAL_MASK = Exercise(
+    "causal mask",
+    lambda n_q, n_k: causal_mask(n_q, n_k),
+    cases=[(3, 3), (2, 4), (4, 2)],
+    notice="Query i sees keys 0 to i, itself included, also where there are more keys than queries.",
+)
+
+
+@CAUSAL_MASK.mistake(
+    "the diagonal hidden",
+    "Row by row you allow {row_sums} keys, and the first query sees nothing. May a token attend to itself?",
+)
+def _without_diagonal(n_q, n_k):
+    return np.tri(n_q, n_k, -1, dtype=bool)
+
+
+@CAUSAL_MASK.mistake(
+    "the future let in",
+    "Row by row you allow {row_sums} keys: query 0 sees all of them, and the last one only what comes after. "
+    "Which triangle, seen from a query, lies in the past?",
+)
+def _upper(n_q, n_k):
+    return ~np.tri(n_q, n_k, -1, dtype=bool)
+
+
+@CAUSAL_MASK.mistake(
+    "polarity reversed",
+    "Row by row you allow {row_sums} keys, just those that should be hidden. What does True mean here?",
+)
+def _causal_reversed(n_q, n_k):
+    return ~np.tri(n_q, n_k, dtype=bool)
+
+
+@CAUSAL_MASK.mistake(
+    "one key too many",
+    "Row by row you allow {row_sums} keys: query 0 already sees key 1. Is j <= i + 1 the past?",
+)
+def _one_too_many(n_q, n_k):
+    return np.tri(n_q, n_k, 1, dtype=bool)
+
+
+@CAUSAL_MASK.mistake(
+    "aligned at the bottom right",
+    "Right where n_q = n_k. With more or fewer keys than queries you allow {row_sums} keys, row by row. How many "
+    "keys should query 0 see?",
+)
+def _bottom_right(n_q, n_k):
+    return np.tri(n_q, n_k, n_k - n_q, dtype=bool)
+
+
+@CAUSAL_MASK.mistake(
+    "n_q for both sizes",
+    "For 2 queries and 4 keys your mask has shape {shape}. How many columns does a matrix of weights have?",
+)
+def _square(n_q, n_k):
+    return np.tri(n_q, dtype=bool)
+
+
+@CAUSAL_MASK.mistake(
+    "everything open",
+    "Row by row you allow {row_sums} keys: nothing is hidden. Which keys come after query 0?",
+)
+def _all_open(n_q, n_k):
+    return np.ones((n_q, n_k), dtype=bool)
+
+
+# Padding masks
+
+PADDING_MASK = Exercise(
+    "padding mask",
+    lambda lengths, n_k: padding_mask(lengths, n_k),
+    cases=[(np.array([3, 1]), 3), (np.array([2, 4, 0]), 4), (np.array([2]), 5)],
+    notice="The axis of length 1 is the query axis: each sentence hides its own padding from all of its queries.",
+)
+
+
+def _real(lengths, n_k):
+    return np.arange(n_k) < lengths[:, np.newaxis]
+
+
+@PADDING_MASK.mistake(
+    "no query axis",
+    "Yours has shape {shape}. Two axes will be read as (n_q, n_k), so that sentence 1 hides keys from query 1. "
+    "Which axis is missing between batch and keys?",
+)
+def _no_query_axis(lengths, n_k):
+    return _real(lengths, n_k)
+
+
+@PADDING_MASK.mistake(
+    "queries hidden instead of keys",
+    "Yours has shape {shape}: the padding lies along the query axis, so rows are closed and every open row still "
+    "sees the padding. Which axis belongs to the keys?",
+)
+def _queries_hidden(lengths, n_k):
+    return _real(lengths, n_k)[:, :, np.newaxis]
+
+
+@PADDING_MASK.mistake(
+    "polarity reversed",
+    "You let {row_sums} keys be seen in the first sentence, just those that are padding. What does True mean "
+    "here?",
+)
+def _padding_reversed(lengths, n_k):
+    return ~padding_mask(lengths, n_k)
+
+
+@PADDING_MASK.mistake(
+    "one key too many",
+    "A sentence of length 1 should show key 0 alone. Which keys are at a place up to *and including* its length?",
+)
+def _inclusive(lengths, n_k):
+    return np.arange(n_k) <= lengths[:, np.newaxis, np.newaxis]
+
+
+@PADDING_MASK.mistake(
+    "one key too few",
+    "A sentence of length 1 should show key 0. Which keys are at a place below its length minus 1?",
+)
+def _too_few(lengths, n_k):
+    return np.arange(n_k) < lengths[:, np.newaxis, np.newaxis] - 1
+
+
+@PADDING_MASK.mistake(
+    "padding at the front",
+    "The number of real keys is right, their place is not: they stand at the end of your rows. Where is the "
+    "padding, before a sentence or behind it?",
+)
+def _padded_in_front(lengths, n_k):
+    return padding_mask(lengths, n_k)[..., ::-1]
+
+
+@PADDING_MASK.mistake(
+    "padding hidden from the padding too",
+    "Yours has shape {shape}: the rows of the padding are closed as well. That hides nothing more, and such rows "
+    "are empty. How many rows does a mask need that is the same for every query?",
+)
+def _both_ways(lengths, n_k):
+    return _real(lengths, n_k)[:, :, np.newaxis] & _real(lengths, n_k)[:, np.newaxis, :]
+
+
+# Questions
+
+OPEN_WEIGHTS = Exercise(
+    "open weights",
+    lambda: 21,
+    cases=[()],
+    notice="1 + 2 + 3 + 4 + 5 + 6: a little more than half of the square, because the diagonal is open.",
+)
+
+
+@OPEN_WEIGHTS.mistake(
+    "the diagonal left out",
+    "That many weights lie below the diagonal. May a token attend to itself?",
+)
+def _below_diagonal():
+    return 15
+
+
+@OPEN_WEIGHTS.mistake(
+    "half of the square",
+    "That is half of all weights. Does the diagonal belong to one half or to both?",
+)
+def _half():
+    return 18
+
+
+@OPEN_WEIGHTS.mistake(
+    "the whole square",
+    "That many weights there are without a mask. How many keys does the first query see?",
+)
+def _whole():
+    return 36
+
+
+ALL = [MASKED_WEIGHTS, CAUSAL_MASK, PADDING_MASK, OPEN_WEIGHTS]

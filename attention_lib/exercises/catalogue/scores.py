@@ -1,0 +1,177 @@
+"""Exercises of notebook 01: from queries and keys to scores."""
+
+import numpy as np
+
+from ... import attention_scores
+from ..exercise import Exercise
+
+# Scores
+
+SCORES = Exercise(
+    "scores",
+    lambda Q, K: attention_scores(Q, K),
+    cases=[
+        (np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([[3.0, 1.0], [-1.0, 2.0]])),
+        (
+            np.array([[1.0, 0.0, 2.0], [0.5, -1.0, 1.0]]),
+            np.array([[1.0, 1.0, 0.0], [0.0, 2.0, -1.0], [3.0, 0.5, 1.0], [-1.0, 0.0, 1.0]]),
+        ),
+        (
+            np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0], [1.0, 1.0, -1.0]]),
+            np.array([[2.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.0, -1.0, 2.0]]),
+        ),
+    ],
+    batch=[
+        (
+            np.array([[[1.0, 2.0], [0.0, 1.0]], [[1.0, 0.0], [3.0, -1.0]]]),
+            np.array([[[0.0, 1.0], [2.0, 1.0]], [[1.0, 1.0], [-1.0, 4.0]]]),
+        )
+    ],
+    notice="S has a row for each query and a column for each key, and need not be square.",
+)
+
+
+@SCORES.mistake(
+    "queries and keys swapped",
+    "Row i of yours belongs to key i: you computed the transpose, with {got} at {entry} where {want} is right. In "
+    "S, who has a row, those who ask or those who are asked?",
+)
+def _swapped(Q, K):
+    return attention_scores(K, Q)
+
+
+# With other shapes the two have different numbers of entries, and there is no entry to point at.
+@SCORES.mistake(
+    "the transpose forgotten",
+    "Q and K were multiplied as they are, which needs as many keys as features. Between which two vectors is a "
+    "score a dot product, and where do they stand in Q and K?",
+)
+def _no_transpose(Q, K):
+    return Q @ K
+
+
+@SCORES.mistake(
+    "the wrong matrix transposed",
+    "Here features are paired with features: the sum runs over tokens. Over which axis does a dot product of a "
+    "query and a key run?",
+)
+def _other_transpose(Q, K):
+    return Q.T @ K
+
+
+@SCORES.mistake(
+    "cosine instead of dot product",
+    "Entry {entry} is {got} instead of {want}, and no number of yours is above 1: the lengths of the vectors were "
+    "divided out. Does the equation divide by them?",
+)
+def _cosine(Q, K):
+    def unit(M):
+        return M / np.linalg.norm(M, axis=-1, keepdims=True)
+
+    return attention_scores(unit(Q), unit(K))
+
+
+@SCORES.mistake(
+    "elementwise product",
+    "Q and K were multiplied entry by entry, which only works when they have the same shape. How many numbers "
+    "should come out for one query and one key?",
+)
+def _elementwise(Q, K):
+    return Q * K
+
+
+@SCORES.mistake(
+    "elementwise product, summed",
+    "One number per token came: query i met key i alone. With how many keys is a query compared?",
+)
+def _paired(Q, K):
+    return (Q * K).sum(axis=-1)
+
+
+@SCORES.mistake(
+    "queries compared with queries",
+    "Your matrix is Q Q^T: symmetric, and without any key. Who is being asked?",
+)
+def _queries_alone(Q, K):
+    return attention_scores(Q, Q)
+
+
+@SCORES.mistake(
+    "keys compared with keys",
+    "Your matrix is K K^T: symmetric, and without any query. Who is asking?",
+)
+def _keys_alone(Q, K):
+    return attention_scores(K, K)
+
+
+@SCORES.mistake(
+    "negative distance instead of dot product",
+    "Entry {entry} is {got} instead of {want}, and none of your numbers is above 0: these are distances with a "
+    "minus sign. Which product does the equation take?",
+)
+def _distance(Q, K):
+    return -((Q[..., :, np.newaxis, :] - K[..., np.newaxis, :, :]) ** 2).sum(axis=-1)
+
+
+@SCORES.mistake(
+    "scaled already",
+    "Entry {entry} is {got} instead of {want}: your scores are divided by the root of d_k. That is the next step. "
+    "What are the raw scores?",
+)
+def _scaled(Q, K):
+    return attention_scores(Q, K) / np.sqrt(Q.shape[-1])
+
+
+@SCORES.mistake(
+    ".T on a batch",
+    "Right for one matrix. On a batch, .T reverses all axes, and the batch axis is multiplied with the others: "
+    "entry {entry} is {got} instead of {want}. Which two axes of K should change places?",
+)
+def _reversed_axes(Q, K):
+    return Q @ K.T
+
+
+# Questions
+
+CHANGED_SCORES = Exercise(
+    "changed scores",
+    lambda: 2,
+    cases=[()],
+    notice="A key owns a column of S: one score for each of the 2 queries.",
+)
+
+
+@CHANGED_SCORES.mistake(
+    "the row of a query",
+    "That many scores change when a query changes: its row, one for each key. How many queries compare themselves "
+    "with one key?",
+)
+def _row_of_a_query():
+    return 3
+
+
+@CHANGED_SCORES.mistake(
+    "a single score",
+    "A score belongs to one query and one key. How many queries are there that meet this key?",
+)
+def _single_score():
+    return 1
+
+
+@CHANGED_SCORES.mistake(
+    "all scores",
+    "That is the whole matrix. Does the score of a query with key 0 know about key 1?",
+)
+def _all_scores():
+    return 6
+
+
+@CHANGED_SCORES.mistake(
+    "features counted instead of scores",
+    "A key has that many features. How many numbers does a dot product over them leave?",
+)
+def _features():
+    return 4
+
+
+ALL = [SCORES, CHANGED_SCORES]

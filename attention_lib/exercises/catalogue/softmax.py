@@ -1,0 +1,301 @@
+"""Exercises of notebook 03: from scores to weights, and how broad a row is."""
+
+import numpy as np
+
+from ... import attention_scores, row_entropy, scale_scores, softmax
+from ...worked_example import worked_example
+from ..exercise import Exercise
+
+# Softmax
+
+SOFTMAX = Exercise(
+    "softmax",
+    lambda S_scaled: softmax(S_scaled),
+    cases=[
+        (np.array([[0.0, 1.0], [2.0, 0.5]]),),
+        (np.array([[0.5, -1.0, 2.0], [1.0, 1.5, 0.0]]),),
+        (np.array([[0.2, 0.9, -0.4], [1.1, 0.3, -0.7], [0.6, 1.4, 0.1]]),),
+        (np.array([[3.0, -2.0, 0.5, 1.0]]),),
+    ],
+    extreme=[
+        (np.array([[0.0, 1.0], [-1000.0, -1001.0]]),),
+        (np.array([[1000.0, 1001.0], [0.0, 1.0]]),),
+    ],
+    batch=[(np.array([[[0.0, 1.0], [2.0, 0.5]], [[1.0, -1.0], [0.3, 0.6]]]),)],
+    notice="Every row sums to 1, also the row of scores near 1000, and no column has to.",
+)
+
+
+def _exponential(S_scaled, axis=-1):
+    exponentials = np.exp(S_scaled)
+    return exponentials / exponentials.sum(axis=axis, keepdims=True)
+
+
+@SOFTMAX.mistake(
+    "softmax over the columns",
+    "Your columns sum to {column_sums}, your rows to {row_sums}. This is a softmax down axis 0. Whose attention "
+    "is shared out, a query's (a row) or a key's (a column)?",
+)
+def _over_columns(S_scaled):
+    return softmax(S_scaled, axis=-2)
+
+
+@SOFTMAX.mistake(
+    "softmax over the whole matrix",
+    "All your numbers together sum to {total}, your rows to {row_sums}: one sum serves the whole matrix. How much "
+    "attention does a single query have to give?",
+)
+def _over_everything(S_scaled):
+    return softmax(S_scaled.ravel()).reshape(S_scaled.shape)
+
+
+@SOFTMAX.mistake(
+    "exponentials without the division",
+    "Your rows sum to {row_sums}. The exponentials are there, and positive. What makes a row of them sum to 1?",
+)
+def _not_divided(S_scaled):
+    return np.exp(S_scaled)
+
+
+@SOFTMAX.mistake(
+    "division by the sum, without exponentials",
+    "Your rows sum to 1, but entry {entry} is {got} instead of {want}: scores were divided by their sum, without "
+    "exponentials. What becomes of a negative score, and what of scores that sum to 0?",
+)
+def _no_exponential(S_scaled):
+    return S_scaled / S_scaled.sum(axis=-1, keepdims=True)
+
+
+@SOFTMAX.mistake(
+    "argmax",
+    "Every row of yours is one-hot, such as {row}: the best key takes everything. Entry {entry} should be {want}. "
+    "How would a second-best key ever get a share?",
+)
+def _argmax(S_scaled):
+    return (S_scaled == S_scaled.max(axis=-1, keepdims=True)).astype(float)
+
+
+@SOFTMAX.mistake(
+    "softmax applied twice",
+    "Your rows sum to 1 but are flatter than they should be: entry {entry} is {got} instead of {want}. What would "
+    "come out if scores went in that already lie between 0 and 1?",
+)
+def _twice(S_scaled):
+    return softmax(softmax(S_scaled))
+
+
+@SOFTMAX.mistake(
+    "logarithm of the softmax",
+    "Your numbers are all below 0, the largest {largest}, and their exponentials sum to 1. What is still to be "
+    "undone?",
+)
+def _logarithm(S_scaled):
+    return np.log(softmax(S_scaled))
+
+
+@SOFTMAX.mistake(
+    "powers of 2 instead of e",
+    "Your rows sum to 1, but entry {entry} is {got} instead of {want}: two scores that differ by 1 should get "
+    "weights in the proportion e, not 2. Which function is the exponential?",
+)
+def _base_two(S_scaled):
+    return softmax(S_scaled * np.log(2))
+
+
+@SOFTMAX.mistake(
+    "softmax of the negative scores",
+    "The order is turned round: at {entry} you give {got} where {want} is right. Does a higher score mean more "
+    "weight or less? Look at the signs in front of the scores and of their maximum.",
+)
+def _negative(S_scaled):
+    return softmax(-S_scaled)
+
+
+@SOFTMAX.mistake(
+    "no maximum subtracted",
+    "Right on small scores. With scores around 1000 or -1000, entry {entry} is {got} and should be {want}: the "
+    "exponentials leave the range of a float, above or below. What can be subtracted from a row without changing "
+    "its weights?",
+)
+def _no_maximum(S_scaled):
+    return _exponential(S_scaled)
+
+
+@SOFTMAX.mistake(
+    "one maximum for the whole matrix",
+    "Right as long as all rows are of a size. Where one row scores far below another, entry {entry} is {got} and "
+    "should be {want}: its exponentials all round to 0. Whose maximum should be subtracted from a row?",
+)
+def _one_maximum(S_scaled):
+    return _exponential(S_scaled - S_scaled.max())
+
+
+@SOFTMAX.mistake(
+    "one maximum per column",
+    "Right on small scores, but with rows of very different size entry {entry} is {got} and should be {want}. The "
+    "maximum was taken down the columns. Along which axis do the weights sum to 1?",
+)
+def _maximum_per_column(S_scaled):
+    return _exponential(S_scaled - S_scaled.max(axis=-2, keepdims=True))
+
+
+# Entropy
+
+ENTROPY = Exercise(
+    "entropy",
+    lambda A: row_entropy(A),
+    cases=[
+        (np.array([[0.5, 0.5], [0.9, 0.1]]),),
+        (np.array([[0.2, 0.3, 0.5], [0.6, 0.1, 0.3]]),),
+        (np.array([[1.0, 0.0], [0.5, 0.5]]),),
+        (np.array([[0.0, 0.25, 0.75]]),),
+    ],
+    notice="A one-hot row has entropy 0, an even row of n keys has ln n, and nothing lies outside.",
+)
+
+
+def _plain_entropy(A, logarithm=np.log):
+    return -(A * logarithm(A)).sum(axis=-1)
+
+
+@ENTROPY.mistake(
+    "0 times the logarithm of 0",
+    "Right on rows without zeros. Where a weight is 0, entry {entry} is {got} and should be {want}: log(0) is "
+    "-inf, and 0 times -inf is no number. What does a key without weight contribute?",
+)
+def _no_convention(A):
+    return _plain_entropy(A)
+
+
+@ENTROPY.mistake(
+    "logarithm to base 2",
+    "An even row of two gives {got}, and should give {want}: these are bits. Which logarithm gives nats?",
+)
+def _bits(A):
+    return row_entropy(A) / np.log(2)
+
+
+@ENTROPY.mistake(
+    "logarithm to base 2, and 0 times the logarithm of 0",
+    "An even row of two gives {got}, and should give {want}: these are bits. And what comes out for a row in "
+    "which a weight is 0?",
+)
+def _bits_and_no_convention(A):
+    return _plain_entropy(A, np.log2)
+
+
+@ENTROPY.mistake(
+    "logarithm to base 10",
+    "An even row of two gives {got}, and should give {want}. Which logarithm gives nats?",
+)
+def _base_ten(A):
+    return row_entropy(A) / np.log(10)
+
+
+@ENTROPY.mistake(
+    "the sign forgotten",
+    "Your entropies are {row}; the right ones are the same numbers above 0. What sign has the logarithm of a "
+    "weight?",
+)
+def _sign(A):
+    return -row_entropy(A)
+
+
+@ENTROPY.mistake(
+    "the mean instead of the sum",
+    "At {entry} you have {got} instead of {want}, too small by a factor of the number of keys. Is the entropy a "
+    "sum over the keys, or an average of them?",
+)
+def _mean(A):
+    return row_entropy(A) / A.shape[-1]
+
+
+@ENTROPY.mistake(
+    "the sum over the columns",
+    "One number per column came. Is it a query's attention that is broad or narrow, or a key's?",
+)
+def _columns(A):
+    return -np.where(A == 0, 0, A * np.log(A)).sum(axis=-2)
+
+
+@ENTROPY.mistake(
+    "one number for the whole matrix",
+    "One number came, {got}, for all queries together. How many rows of weights are there, and may they differ?",
+)
+def _total(A):
+    return row_entropy(A).sum()
+
+
+# Questions
+
+
+def _weights():
+    tokens, *_, Q, K, _V = worked_example()
+    return tokens, softmax(scale_scores(attention_scores(Q, K), d_k=4))
+
+
+ROWS_THAT_CHANGE = Exercise(
+    "rows that change",
+    lambda: 5,
+    cases=[()],
+    notice="Each of the five rows has one entry on that key, and within a row every weight depends on every score.",
+)
+
+
+@ROWS_THAT_CHANGE.mistake(
+    "the column counted as one",
+    "It is one column of S that changes, and one entry in each row. What does the sum below the fraction do to "
+    "the rest of such a row?",
+)
+def _one():
+    return 1
+
+
+@ROWS_THAT_CHANGE.mistake(
+    "its own row left out",
+    "The key of hunt stands in the row of hunt as well: a token also scores its own key. Count that row too?",
+)
+def _four():
+    return 4
+
+
+@ROWS_THAT_CHANGE.mistake(
+    "entries counted instead of rows",
+    "That many entries change. How many rows do they stand in?",
+)
+def _twenty_five():
+    return 25
+
+
+STRONGEST_KEY = Exercise(
+    "strongest key",
+    lambda: _strongest(axis=1),
+    cases=[()],
+    notice="Rows are queries: you went to the row of hunt and looked for its darkest cell.",
+)
+
+
+def _strongest(axis):
+    tokens, A = _weights()
+    return tokens[(A[1] if axis == 1 else A[:, 1]).argmax()]
+
+
+@STRONGEST_KEY.mistake(
+    "the column read instead of the row",
+    "{got} is the query that attends most to the key hunt. Here hunt asks. Which of the two axes is labelled "
+    "Query?",
+)
+def _column_of_hunt():
+    return _strongest(axis=0)
+
+
+@STRONGEST_KEY.mistake(
+    "the palest cell instead of the darkest",
+    "{got} gets the least of hunt's attention. Which end of the colour bar is strong?",
+)
+def _palest():
+    tokens, A = _weights()
+    return tokens[A[1].argmin()]
+
+
+ALL = [SOFTMAX, ENTROPY, ROWS_THAT_CHANGE, STRONGEST_KEY]

@@ -1,0 +1,245 @@
+"""Exercises of notebook 04: from weights and values to the output."""
+
+import numpy as np
+
+from ... import softmax, weighted_values
+from ..exercise import Exercise
+
+# Weighted values
+
+WEIGHTED_VALUES = Exercise(
+    "weighted values",
+    lambda A, V: weighted_values(A, V),
+    cases=[
+        (np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([[4.0, 0.0], [0.0, 8.0]])),
+        (
+            np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]]),
+            np.array([[1.0, 0.0, 2.0, -1.0], [0.0, 3.0, 1.0, 0.5], [2.0, 2.0, -1.0, 0.0]]),
+        ),
+        (
+            np.array([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.25, 0.5, 0.25]]),
+            np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0], [-1.0, 0.5, 1.0]]),
+        ),
+    ],
+    batch=[
+        (
+            np.array([[[0.75, 0.25]], [[0.5, 0.5]]]),
+            np.array([[[4.0, 0.0], [0.0, 8.0]], [[1.0, 1.0], [3.0, 5.0]]]),
+        )
+    ],
+    notice="A one-hot row copies a value; every other row stays between the smallest and the largest of them.",
+)
+
+
+@WEIGHTED_VALUES.mistake(
+    "V A instead of A V",
+    "Entry {entry} is {got} instead of {want}: the product is the other way round. Row i of the output belongs to "
+    "query i. Which of the two matrices has a row per query?",
+)
+def _other_order(A, V):
+    return V @ A
+
+
+@WEIGHTED_VALUES.mistake(
+    "the weights transposed",
+    "Entry {entry} is {got} instead of {want}: you mixed with the columns of A. A row of A is what one query "
+    "gives to all keys. What is a column?",
+)
+def _transposed(A, V):
+    return A.T @ V
+
+
+@WEIGHTED_VALUES.mistake(
+    "the output turned round",
+    "Yours has shape {shape} where {want_shape} is right, a column per query. What should a row be?",
+)
+def _turned(A, V):
+    return (A @ V).T
+
+
+@WEIGHTED_VALUES.mistake(
+    "the mean of the values",
+    "All your rows are alike, such as {row}: every value counts the same. Where do the weights come in?",
+)
+def _mean(A, V):
+    return np.tile(V.mean(axis=-2), (A.shape[-2], 1))
+
+
+@WEIGHTED_VALUES.mistake(
+    "the sum of the values",
+    "All your rows are alike, such as {row}: the values were added up, whatever their weights. Where do those "
+    "come in?",
+)
+def _sum(A, V):
+    return np.tile(V.sum(axis=-2), (A.shape[-2], 1))
+
+
+@WEIGHTED_VALUES.mistake(
+    "the largest value",
+    "All your rows are alike, such as {row}: feature by feature the largest value. Does a query take the best, or "
+    "its share of everything?",
+)
+def _largest(A, V):
+    return np.tile(V.max(axis=-2), (A.shape[-2], 1))
+
+
+@WEIGHTED_VALUES.mistake(
+    "the value of the strongest key",
+    "Each of your rows is a copy of one value, such as {row}: the strongest key takes all. What becomes of the "
+    "rest of the weights?",
+)
+def _strongest(A, V):
+    return V[A.argmax(axis=-1)]
+
+
+@WEIGHTED_VALUES.mistake(
+    "the weighted sum divided by the number of keys",
+    "Entry {entry} is {got} instead of {want}: you took the mean over the keys where their sum belongs. What do "
+    "the weights of a row sum to already?",
+)
+def _averaged_again(A, V):
+    return A @ V / A.shape[-1]
+
+
+@WEIGHTED_VALUES.mistake(
+    "elementwise product",
+    "Weights and values were multiplied entry by entry, which only works when they have the same shape. How many "
+    "values go into one row of the output?",
+)
+def _elementwise(A, V):
+    return A * V
+
+
+# From scores to the output
+
+OUTPUT = Exercise(
+    "from scores to output",
+    lambda S_scaled, V: weighted_values(softmax(S_scaled), V),
+    cases=[
+        (np.array([[1.0, 0.0], [0.5, 2.0]]), np.array([[4.0, 0.0], [0.0, 8.0]])),
+        (
+            np.array([[0.5, -1.0, 2.0], [1.0, 1.5, 0.0]]),
+            np.array([[1.0, 0.0, 2.0, -1.0], [0.0, 3.0, 1.0, 0.5], [2.0, 2.0, -1.0, 0.0]]),
+        ),
+        (
+            np.array([[0.2, 0.9, -0.4], [1.1, 0.3, -0.7], [0.6, 1.4, 0.1]]),
+            np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0], [-1.0, 0.5, 1.0]]),
+        ),
+    ],
+    notice="First shares, then the mixture: whatever the scores are, the output stays among the values.",
+)
+
+
+@OUTPUT.mistake(
+    "mixed with the scores",
+    "Entry {entry} is {got} instead of {want}: the scores themselves were used as weights. What do the rows of "
+    "S_scaled sum to, and may they be negative?",
+)
+def _with_scores(S_scaled, V):
+    return S_scaled @ V
+
+
+@OUTPUT.mistake(
+    "weights times scores, entry by entry",
+    "Yours has shape {shape}: the weights met their own scores, and V did not come in. What is it that the "
+    "weights should mix?",
+)
+def _weights_times_scores(S_scaled, V):
+    return softmax(S_scaled) * S_scaled
+
+
+@OUTPUT.mistake(
+    "weights times scores, as matrices",
+    "The weights were multiplied with the scores, and V did not come in. What is it that the weights should mix?",
+)
+def _weights_at_scores(S_scaled, V):
+    return softmax(S_scaled) @ S_scaled
+
+
+@OUTPUT.mistake(
+    "softmax after the mixing",
+    "Your rows sum to {row_sums}: the softmax came last, and made a distribution of the output. Which of the "
+    "matrices is to have rows that sum to 1?",
+)
+def _softmax_last(S_scaled, V):
+    return softmax(S_scaled @ V)
+
+
+@OUTPUT.mistake(
+    "the weights returned instead of the output",
+    "Your rows sum to {row_sums}: these are the weights, as they should be. What is left to be mixed with them?",
+)
+def _weights_alone(S_scaled, V):
+    return softmax(S_scaled)
+
+
+@OUTPUT.mistake(
+    "softmax over the columns",
+    "Entry {entry} is {got} instead of {want}: the softmax ran down axis 0. Along which axis should the weights "
+    "of one query sum to 1?",
+)
+def _over_columns(S_scaled, V):
+    return softmax(S_scaled, axis=-2) @ V
+
+
+@OUTPUT.mistake(
+    "softmax applied twice",
+    "Entry {entry} is {got} instead of {want}: the weights went through a second softmax, which flattens them. "
+    "How often does it stand in the equation?",
+)
+def _twice(S_scaled, V):
+    return softmax(softmax(S_scaled)) @ V
+
+
+@OUTPUT.mistake(
+    "the weights transposed",
+    "Entry {entry} is {got} instead of {want}: you mixed with the columns of A. Which of them sum to 1, rows or "
+    "columns?",
+)
+def _weights_transposed(S_scaled, V):
+    return softmax(S_scaled).T @ V
+
+
+@OUTPUT.mistake(
+    "the mean of the values",
+    "All your rows are alike, such as {row}: every value counts the same. Where do the scores come in?",
+)
+def _mean_again(S_scaled, V):
+    return np.tile(V.mean(axis=-2), (S_scaled.shape[-2], 1))
+
+
+# Questions
+
+UNIFORM_ROW = Exercise(
+    "an even row",
+    lambda: 3,
+    cases=[()],
+    notice="An even share of each is the mean.",
+)
+
+
+@UNIFORM_ROW.mistake(
+    "the sum instead of the mean",
+    "That is the sum of the values. How much of each does the query take?",
+)
+def _sum_of_values():
+    return 12
+
+
+@UNIFORM_ROW.mistake(
+    "the largest value",
+    "That is the largest of the values. Which key has the most weight here?",
+)
+def _largest_value():
+    return 7
+
+
+@UNIFORM_ROW.mistake(
+    "the weight instead of the output",
+    "That is the weight of each key. What does the query take home, if it takes so much of each value?",
+)
+def _weight():
+    return 0.25
+
+
+ALL = [WEIGHTED_VALUES, OUTPUT, UNIFORM_ROW]

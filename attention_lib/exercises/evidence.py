@@ -1,0 +1,84 @@
+"""A learner's own numbers, in the words that a sentence about a mistake can use."""
+
+import numpy as np
+
+MOST_NUMBERS = 5  # of a row, before it ends in dots
+
+
+def evidence(got, want):
+    """Return what a mistake's sentence may name, from a wrong result and the right one.
+
+    Parameters
+    ----------
+    got, want : ndarray or other value
+        What an answer returned, and what is right.
+
+    Returns
+    -------
+    dict of str to str
+        entry, got, want: the first entry that differs, its number and the right number.
+        row: the row of `got` with that entry. row_sums, column_sums, total, smallest,
+        largest: of the first matrix of `got`. shape, want_shape.
+
+    Examples
+    --------
+    >>> words = evidence(np.array([[0.5, 1.0], [0.5, 0.0]]), np.array([[0.5, 0.5], [0.5, 0.5]]))
+    >>> "entry {entry} is {got}, rows sum to {row_sums}".format(**words)
+    'entry [0, 1] is 1, rows sum to 1.50 0.50'
+    """
+    got, want = np.asarray(got), np.asarray(want)
+    words = {"shape": str(got.shape), "want_shape": str(want.shape)}
+    if got.dtype.kind not in "biuf" or want.dtype.kind not in "biuf":
+        return words | {"got": str(got), "want": str(want)}
+    if not got.ndim:
+        words["got"] = number(got)
+    place = first_difference(got, want)
+    if place is not None:
+        words |= {"entry": str(list(place)), "got": number(got[place]), "want": number(want[place])}
+        words["row"] = numbers(got[place[:-1]]) if place else number(got)
+    if got.size and got.ndim:
+        matrix = got.reshape(-1, *got.shape[-2:])[0] if got.ndim > 1 else got[np.newaxis]
+        if got.dtype != bool:
+            matrix = matrix.astype(np.float64)
+        words |= {
+            "row_sums": numbers(matrix.sum(axis=1)),
+            "column_sums": numbers(matrix.sum(axis=0)),
+            "total": numbers([matrix.sum()]),
+            "smallest": number(matrix.min()),
+            "largest": number(matrix.max()),
+        }
+    return words
+
+
+def same(got, want):
+    """Say whether two results agree, as closely as float32 can tell; NaN agrees with NaN.
+
+    Examples
+    --------
+    >>> same(np.float32(0.1), 0.1), same(np.ones(3), np.ones((1, 3))), same("Night ", "night")
+    (True, False, True)
+    """
+    if "U" in (np.asarray(got).dtype.kind, np.asarray(want).dtype.kind):
+        return str(got).strip().casefold() == str(want).strip().casefold()
+    return np.shape(got) == np.shape(want) and first_difference(got, want) is None
+
+
+def first_difference(got, want):
+    """Return the place of the first entry in which two arrays of one shape differ, or None."""
+    got, want = np.asarray(got), np.asarray(want)
+    if got.shape != want.shape:
+        return None
+    differ = ~np.isclose(got, want, rtol=1e-4, atol=1e-5, equal_nan=True)
+    return tuple(int(i) for i in np.argwhere(differ)[0]) if differ.any() else None
+
+
+def number(value):
+    """Return a number in at most four digits, a truth value as a word."""
+    return str(bool(value)) if np.asarray(value).dtype == bool else f"{float(value):z.4g}"
+
+
+def numbers(values):
+    """Return the first few numbers of a row: counts and truth values whole, others to two decimals."""
+    values = np.asarray(values)
+    show = number if values.dtype.kind in "biu" else "{:z.2f}".format
+    return " ".join([*map(show, values[:MOST_NUMBERS]), *["..."] * (len(values) > MOST_NUMBERS)])

@@ -1,0 +1,64 @@
+"""What `check` answers: a few sentences, for a page and for a terminal."""
+
+import html
+import textwrap
+from dataclasses import dataclass
+
+# Every outcome that there is, and the words that a feedback of that kind begins with.
+OUTCOMES = {
+    "right": "Right",
+    "not attempted": "Not attempted yet",
+    "raised": "Not yet: it stops with an error",
+    "form": "Not yet: the form of the result",
+    "mistake": "Not yet",
+    "different": "Not yet: another number",
+}
+# The words say it all; the colour of the edge says it again, and so does its line.
+_EDGES = {"right": "solid #2e7d32", "not attempted": "dotted #777777"}
+_OTHER_EDGE = "dashed #b26a00"
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """The answer to an answer.
+
+    Attributes
+    ----------
+    exercise : str
+        Name of the exercise.
+    outcome : str
+        One of `OUTCOMES`.
+    mistake : str
+        The mistake by name, or "".
+    text : str
+        What happened, in one to three sentences.
+    code : str
+        Lines to paste into a cell to see it happen, or "".
+    """
+
+    exercise: str
+    outcome: str
+    text: str
+    mistake: str = ""
+    code: str = ""
+
+    @property
+    def heading(self):
+        return OUTCOMES[self.outcome] + (f": {self.mistake}." if self.mistake else ".")
+
+    def __repr__(self):
+        paragraphs = [f"[{self.exercise}] {self.heading}", self.text]
+        lines = [textwrap.fill(paragraph, width=88) for paragraph in paragraphs]
+        if self.code:
+            lines += ["", textwrap.indent(self.code, "    ")]
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        edge = _EDGES.get(self.outcome, _OTHER_EDGE)
+        code = (
+            f'<pre style="margin: 0.5em 0 0 0">{html.escape(self.code)}</pre>' if self.code else ""
+        )
+        return (
+            f'<div role="status" style="border-left: 5px {edge}; padding: 0.3em 0.9em; max-width: 46em">'
+            f"<strong>{html.escape(self.heading)}</strong> {html.escape(self.text)}{code}</div>"
+        )

@@ -8,7 +8,11 @@ import pytest
 from hygiene import complaints, everything
 from matplotlib import pyplot as plt
 
-NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").rglob("*.ipynb"))
+from attention_lib.exercises.catalogue import EXERCISES
+
+FOLDER = Path(__file__).parent.parent / "notebooks"
+LESSONS = sorted(FOLDER.glob("*.ipynb"))
+SOLUTIONS = sorted((FOLDER / "solutions").glob("*.ipynb"))
 
 CHAPTER_TABLE = """\
 [[0.1234 0.2426 0.2145 0.0651 0.3545]
@@ -22,8 +26,27 @@ All weights non-negative: True
 """
 
 
+def name(path):
+    return path.relative_to(FOLDER).with_suffix("").as_posix()
+
+
+def told(path):
+    """Return what each exercise of a notebook was told, by its name: the words of the stored output."""
+    cells = nbformat.read(path, as_version=4).cells
+    texts = [
+        o.data.get("text/plain", "") for c in cells for o in c.get("outputs", []) if "data" in o
+    ]
+    return dict(
+        re.fullmatch(r"\[(.+?)\] (.*)", t, re.DOTALL).groups() for t in texts if t[0] == "["
+    )
+
+
 def test_there_are_notebooks_to_check():
-    assert len(NOTEBOOKS) >= 5
+    assert len(LESSONS) >= 6
+
+
+def test_each_notebook_has_its_solutions():
+    assert [path.name for path in SOLUTIONS] == [path.name for path in LESSONS]
 
 
 @pytest.mark.parametrize("path", everything(), ids=lambda path: path.name)
@@ -31,7 +54,7 @@ def test_text_is_clean(path):
     assert complaints(path) == []
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", LESSONS + SOLUTIONS, ids=name)
 def test_every_cell_can_be_run_twice(path, capsys, monkeypatch):
     """Pressing Shift+Enter twice must neither raise nor change what comes out."""
     # Half of the time would go into pixels, which nobody looks at here.
@@ -48,13 +71,13 @@ def test_every_cell_can_be_run_twice(path, capsys, monkeypatch):
 
 
 def test_softmax_notebook_prints_the_table_of_the_chapter():
-    cells = nbformat.read(NOTEBOOKS[3], as_version=4).cells
+    cells = nbformat.read(LESSONS[3], as_version=4).cells
     printed = [o.text for c in cells if c.cell_type == "code" for o in c.outputs if "text" in o]
     (table,) = [text for text in printed if text.startswith("Attention weight matrix A")]
     assert table.partition("\n")[2] == CHAPTER_TABLE
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", LESSONS, ids=name)
 def test_notebook_asks_before_it_answers(path):
     texts = [c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type == "markdown"]
     assert "**The question:**" in texts[0]
@@ -62,3 +85,29 @@ def test_notebook_asks_before_it_answers(path):
     assert all(re.search(r"\?", text) for text in texts if "**Predict.**" in text)
     assert any(text.startswith("## Break it on purpose") for text in texts)
     assert [text.split("\n")[0] for text in texts[-2:]] == ["## What to keep", "## Sources"]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=name)
+def test_notebook_ends_with_exercises_that_nobody_has_done_yet(path):
+    cells = nbformat.read(path, as_version=4).cells
+    (start,) = [i for i, c in enumerate(cells) if c.source.startswith("## Your turn")]
+    assert f"(solutions/{path.name})" in cells[start].source
+    answers = told(path)
+    assert 2 <= len(answers) <= 4
+    assert not [exercise for exercise, answer in answers.items() if answer.startswith("Right")]
+    # What is to be written is not attempted, what is to be mended has a mistake that has a name.
+    starts = ("Not attempted yet.", "Not yet: ")
+    assert all(answer.startswith(starts) for answer in answers.values())
+    for text in (c.source for c in cells[start + 1 :] if re.match(r"\*\*\d\.", c.source)):
+        assert [f"Hint {i}" in text for i in (1, 2, 3, 4)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("path", SOLUTIONS, ids=name)
+def test_solutions_are_right_and_answer_every_exercise(path):
+    answers = told(path)
+    assert list(answers) == list(told(FOLDER / path.name))
+    assert [answer.split(".")[0] for answer in answers.values()] == ["Right"] * len(answers)
+
+
+def test_every_exercise_stands_in_a_notebook():
+    assert sorted(exercise for path in LESSONS for exercise in told(path)) == sorted(EXERCISES)

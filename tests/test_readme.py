@@ -14,10 +14,15 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
-def test_example_prints_what_stands_below_it(capsys):
-    code, output = re.search(
-        r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL
-    ).groups()
+EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL)
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) == 2
+
+
+@pytest.mark.parametrize(("code", "output"), EXAMPLES)
+def test_example_prints_what_stands_below_it(code, output, capsys):
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out == output
 

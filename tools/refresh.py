@@ -84,12 +84,12 @@ def main(arguments):
         paths = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
     for path in paths:
         start = time.perf_counter()
-        print(f"{path.name}: ", end="", flush=True)
+        print(f"{os.path.relpath(path, ROOT)}: ", end="", flush=True)
         changed += [path] if refresh(path, check) else []
         word = "changed" if path in changed else "as it was"
         print(f"{word} ({time.perf_counter() - start:.1f} s)")
     if check and changed:
-        names = ", ".join(path.name for path in changed)
+        names = ", ".join(os.path.relpath(path, ROOT) for path in changed)
         sys.exit(
             f"Not stored as it comes out: {names}. Run make refresh, look at the difference, commit it."
         )

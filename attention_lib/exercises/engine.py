@@ -5,6 +5,7 @@ import copy
 import inspect
 import io
 import random
+import re
 import warnings
 from typing import NamedTuple
 
@@ -14,24 +15,30 @@ from .evidence import evidence, first_difference, number, same
 from .feedback import Feedback
 
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # another one at each run
+
+
 class Run(NamedTuple):
     """What came of one call of an answer."""
 
     result: object = None
-    error: Exception = None
+    array: np.ndarray = None  # the result as numbers, truth values or one word, if it is that
+    error: BaseException = None
     changed: str = ""  # the argument that is not what it was
     printed: str = ""
     drew: bool = False  # whether a global random generator was seeded or used
 
 
+@np.errstate(all="ignore")  # an answer may hold any numbers, and they are compared
 def judge(exercise, answer):
     """Return the feedback on an answer. Whatever the answer's code does, nothing is raised."""
     parameters = list(inspect.signature(exercise.reference).parameters)
     if parameters and not callable(answer):
         return _about_no_function(exercise, answer)
     if not parameters:
-        if callable(answer):
-            text = f"A function came. This is a question: give check the answer, as in check({exercise.name!r}, 3)."
+        if callable(answer) or answer is None:
+            came = "None" if answer is None else "A function"
+            text = f"{came} came. This is a question: give check the answer itself, as a value."
             return Feedback(exercise.name, "form", text)
         value, answer = answer, lambda: value
     elif mismatch := _arity(answer, parameters):
@@ -85,7 +92,7 @@ class _Trial:
         for mistake in self.possible:
             if all(map(_alike, runs, _runs_of(mistake, cases))):
                 shown = next((i for i in wrong if runs[i].error is None), first)
-                words = evidence(_comparable(runs[shown].result), wants[shown])
+                words = evidence(runs[shown].array, wants[shown])
                 return Feedback(
                     self.exercise.name,
                     "mistake",
@@ -103,17 +110,17 @@ class _Trial:
         if run.error is not None:
             text = f"{_error_in_words(run.error, self.answer)}. This call is enough to see it:"
             return Feedback(name, "raised", text, code=code)
-        if problem := _form(run.result, want):
+        if problem := _form(run, want):
             text = f"{problem} This call shows it:" if code else problem
             return Feedback(name, "form", text, code=code)
         if isinstance(want, str) or not np.ndim(want):
-            text = f"{_shown(run.result)} is not it, and not one of the usual mistakes either."
+            text = f"{_shown(run.array)} is not it, and not one of the usual mistakes either."
             if not code:
                 return Feedback(name, "different", f"{text} Look at the cells above again.")
             return Feedback(
                 name, "different", f"{text} The right number here is {_shown(want)}:", code=code
             )
-        got = _comparable(run.result)
+        got = run.array
         place = first_difference(got, want)
         if not code:
             return Feedback(
@@ -127,8 +134,8 @@ class _Trial:
         shape = max((np.shape(value) for value in case), key=len)
         if run.error is not None:
             happens = f"it raises {type(run.error).__name__}"
-        elif problem := _form(run.result, want):
-            happens = problem[0].lower() + problem[1:].rstrip(".")
+        elif problem := _form(run, want):
+            happens = problem[0].lower() + problem[1:].partition(". ")[0].rstrip(".")
         else:
             happens = "it gives other numbers"
         return (
@@ -154,8 +161,8 @@ class _Trial:
             self.remarks.append(
                 "It returns a list; the next step will want an array: np.array(...) makes one."
             )
-        if getattr(run.result, "dtype", None) in (np.float32, np.float16):
-            self.remarks.append(f"It computes in {run.result.dtype}, which is enough here.")
+        if run.array.dtype in (np.float32, np.float16):
+            self.remarks.append(f"It computes in {run.array.dtype}, which is enough here.")
         if any(run.printed for run in runs):
             self.remarks.append(
                 "What it prints is not shown here; take the print out when you are done."
@@ -174,7 +181,7 @@ class _Trial:
         lines = [
             f"{name} = {_literal(value)}" for name, value in zip(self.parameters, case, strict=True)
         ]
-        function = getattr(self.answer, "__name__", "answer")
+        function = _name(self.answer) or "answer"
         return "\n".join([*lines, f"{function}({', '.join(self.parameters)})"])
 
 
@@ -193,20 +200,21 @@ def _run(function, case, parameters=()):
         ):
             warnings.simplefilter("ignore")
             result = function(*arguments)
-            # Should it be a view of something that a later call changes.
-            run = run._replace(result=result.copy() if isinstance(result, np.ndarray) else result)
-    except (Exception, SystemExit) as error:
+            run = run._replace(result=result, array=_comparable(result))
+    except KeyboardInterrupt:  # that is the reader, not the answer
+        raise
+    except BaseException as error:  # quit() must not stop the kernel
         run = run._replace(error=error)
-    now = np.random.get_state(), random.getstate()
+    finally:
+        now = np.random.get_state(), random.getstate()
+        np.random.set_state(states[0])
+        random.setstate(states[1])
     drew = not (_same_state(states[0], now[0]) and states[1] == now[1])
-    np.random.set_state(states[0])
-    random.setstate(states[1])
     changed = [
         name
         for name, before, after in zip(parameters, case, arguments, strict=False)
-        if not (
-            np.shape(before) == np.shape(after) and np.array_equal(before, after, equal_nan=True)
-        )
+        if np.asarray(before).dtype != np.asarray(after).dtype
+        or not np.array_equal(before, after, equal_nan=True)
     ]
     return run._replace(changed="".join(changed[:1]), printed=printed.getvalue(), drew=drew)
 
@@ -221,33 +229,35 @@ def _runs_of(mistake, cases):
 
 def _is_blank(run):
     """Say whether there is still a `...` where an answer should be."""
-    if run.error is not None:
-        return "ellipsis" in str(run.error).lower()
+    if run.error is not None:  # other kinds of error speak of an index or of subscripts
+        kinds = (TypeError, AttributeError)
+        return isinstance(run.error, kinds) and "ellipsis" in _words(run.error).lower()
     if isinstance(run.result, (list, tuple)):
         return any(part is ... for part in run.result)
     return run.result is ...
 
 
 def _right(run, want):
-    return run.error is None and not _form(run.result, want) and same(_comparable(run.result), want)
+    return run.error is None and not _form(run, want) and same(run.array, want)
 
 
 def _alike(run, other):
     """Say whether an answer did what a known mistake does: the same numbers, or an error too."""
     if run.error is not None or other.error is not None:
-        return type(run.error) is type(other.error)
-    got, wrong = _comparable(run.result), _comparable(other.result)
+        return run.error is not None and other.error is not None
+    got, wrong = run.array, other.array
     if got is None or wrong is None or (got.dtype == bool) != (wrong.dtype == bool):
         return False
     return same(got, wrong)
 
 
 def _comparable(result):
-    """Return a result as an array of numbers, truth values or one string; None if it is none."""
+    """Return a result as an array of numbers, truth values or one string; None if it is none.
+
+    The array is a copy: the result may be something that a later call changes.
+    """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            array = np.asarray(result)
+        array = np.array(result)
     except Exception:
         return None
     if array.dtype.kind in "biuf" or (array.dtype.kind == "U" and array.ndim == 0):
@@ -255,16 +265,16 @@ def _comparable(result):
     return None
 
 
-def _form(result, want):
+def _form(run, want):
     """Return what is wrong with the kind or the shape of a result, or ""."""
-    if result is None:
+    if run.result is None:
         return "It returned None: a function gives back what stands after return."
-    got, want = _comparable(result), np.asarray(want)
-    if callable(result):
+    got, want = run.array, np.asarray(want)
+    if callable(run.result):
         return "It returned a function. Was it meant to be called?"
     if got is None or (got.dtype.kind == "U") != (want.dtype.kind == "U"):
         expected = "a word" if want.dtype.kind == "U" else "numbers"
-        return f"It is {_kind(result)} where {expected} should come."
+        return f"It is {_kind(run.result)} where {expected} should come."
     if want.dtype == bool and got.dtype != bool:
         return f"It is {got.dtype} where booleans, True and False, should come. Which comparison says it?"
     if got.shape != want.shape:
@@ -274,18 +284,19 @@ def _form(result, want):
 
 
 def _kind(result):
-    if hasattr(result, "dtype"):
+    if isinstance(result, np.ndarray):
         return f"an array of {result.dtype}"
     name = type(result).__name__
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
 
 
 def _about_no_function(exercise, answer):
     if answer is ...:
         text = "Write the function, and give it to check by its name."
         return Feedback(exercise.name, "not attempted", text)
+    kind = _kind(answer)
     text = (
-        f"{_kind(answer).capitalize()} came where a function should. Give check the function itself, without "
+        f"{kind[0].upper()}{kind[1:]} came where a function should. Give check the function itself, without "
         f"calling it: check({exercise.name!r}, my_function)."
     )
     return Feedback(exercise.name, "form", text)
@@ -300,30 +311,44 @@ def _arity(answer, parameters):
     try:
         signature.bind(*parameters)
     except TypeError:
-        name = getattr(answer, "__name__", "the function")
+        takes = _ADDRESS.sub("", str(signature))
         return (
-            f"{name} takes {signature}; check calls it with {len(parameters)} "
+            f"{_name(answer) or 'The function'} takes {takes}; check calls it with {len(parameters)} "
             f"argument{'s' * (len(parameters) != 1)}: {', '.join(parameters)}."
         )
     return ""
 
 
+def _name(answer):
+    """Return the name of a function, or "" for what cannot be called by one, as a lambda."""
+    name = answer.__name__ if inspect.isroutine(answer) or inspect.isclass(answer) else ""
+    return name if name.isidentifier() else ""
+
+
 def _error_in_words(error, answer):
     """Return an error with its kind, and the line of the answer in which it came up."""
-    words = str(error).strip().split("\n")[0]
+    words = _words(error)
     text = f"{type(error).__name__}: {words}" if words else type(error).__name__
-    code, trace, line = getattr(answer, "__code__", None), error.__traceback__, None
+    code = getattr(answer, "__code__", None) if inspect.isroutine(answer) else None
+    trace, line = error.__traceback__, None
     while trace is not None:
         if trace.tb_frame.f_code is code:
             line = trace.tb_lineno - code.co_firstlineno + 1
         trace = trace.tb_next
-    return f"In line {line} of {answer.__name__}: {text}" if line else text
+    return f"In line {line} of {_name(answer) or 'the function'}: {text}" if line else text
+
+
+def _words(error):
+    """Return the first line of what an error says, or "" if it does not say anything."""
+    try:
+        return _ADDRESS.sub("", str(error)).strip().split("\n")[0]
+    except Exception:
+        return ""
 
 
 def _shown(value):
-    if isinstance(value, str):
-        return repr(value)
-    return number(value) if np.ndim(value) == 0 else str(value)
+    value = np.asarray(value)
+    return repr(str(value)) if value.dtype.kind == "U" else number(value)
 
 
 def _literal(value):

@@ -165,7 +165,7 @@ def _heads_times_root(Q, K):
 
 SPREAD = Exercise(
     "spread of scores",
-    lambda: 16,
+    lambda: 30,
     cases=[()],
     notice="The variance of a sum of d_k independent terms is d_k, and the standard deviation is its root.",
 )
@@ -176,7 +176,7 @@ SPREAD = Exercise(
     "That is the variance. What is the standard deviation of something with this variance?",
 )
 def _variance():
-    return 256
+    return 900
 
 
 @SPREAD.mistake(
@@ -193,7 +193,7 @@ def _one_term():
     "That is less than the spread of a single term. Does a sum of many such terms spread less than one of them?",
 )
 def _inverse():
-    return 1 / 16
+    return 1 / 30
 
 
 ALL = [SCALING, HEAD_SCALING, SPREAD]

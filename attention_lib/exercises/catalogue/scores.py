@@ -131,6 +131,70 @@ def _reversed_axes(Q, K):
     return Q @ K.T
 
 
+# Scores of a batch
+
+BATCH_SCORES = Exercise(
+    "scores of a batch",
+    lambda Q, K: attention_scores(Q, K),
+    cases=[
+        (
+            np.array([[[1.0, 2.0], [0.0, 1.0]], [[1.0, 0.0], [3.0, -1.0]]]),
+            np.array([[[0.0, 1.0], [2.0, 1.0]], [[1.0, 1.0], [-1.0, 4.0]]]),
+        ),
+        (
+            np.array([[[1.0, 0.0, 2.0]], [[0.5, -1.0, 1.0]]]),
+            np.array([[[1.0, 1.0, 0.0], [0.0, 2.0, -1.0]], [[3.0, 0.5, 1.0], [-1.0, 0.0, 1.0]]]),
+        ),
+        (np.array([[2.0, 1.0]]), np.array([[1.0, 0.0], [0.5, 3.0], [1.0, -1.0]])),
+    ],
+    notice="The axes in front are carried along: a batch, heads, or both.",
+)
+
+
+@BATCH_SCORES.mistake(
+    ".T on a batch",
+    "Entry {entry} is {got} instead of {want}: .T reverses *all* axes, so that key 0 of every sentence was taken "
+    "for one sentence. Which two axes of K should change places?",
+)
+def _all_axes(Q, K):
+    return Q @ K.T
+
+
+@BATCH_SCORES.mistake(
+    "the first two axes swapped",
+    "Entry {entry} is {got} instead of {want}: the batch axis changed places with the tokens. Counted from the "
+    "end, which two axes hold keys and features?",
+)
+def _first_axes(Q, K):
+    return Q @ np.swapaxes(K, 0, 1)
+
+
+@BATCH_SCORES.mistake(
+    "reshaped instead of transposed",
+    "Entry {entry} is {got} instead of {want}: reshape keeps the order of the numbers and cuts it differently. "
+    "What exchanges two axes instead?",
+)
+def _reshaped(Q, K):
+    return Q @ K.reshape(*K.shape[:-2], K.shape[-1], K.shape[-2])
+
+
+@BATCH_SCORES.mistake(
+    "the transpose forgotten",
+    "The matrices were multiplied as they are. Between which two vectors is a score a dot product, and along "
+    "which axis of K do its features lie?",
+)
+def _batch_untransposed(Q, K):
+    return Q @ K
+
+
+@BATCH_SCORES.mistake(
+    "queries and keys swapped",
+    "Row i of yours belongs to key i, with {got} at {entry}. Who has a row, those who ask or those who are asked?",
+)
+def _batch_swapped(Q, K):
+    return attention_scores(K, Q)
+
+
 # Questions
 
 CHANGED_SCORES = Exercise(
@@ -174,4 +238,4 @@ def _features():
     return 4
 
 
-ALL = [SCORES, CHANGED_SCORES]
+ALL = [SCORES, BATCH_SCORES, CHANGED_SCORES]

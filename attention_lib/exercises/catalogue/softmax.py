@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ... import attention_scores, row_entropy, scale_scores, softmax
-from ...worked_example import worked_example
+from ... import row_entropy, softmax
 from ..exercise import Exercise
 
 # Softmax
@@ -228,74 +227,47 @@ def _total(A):
 
 # Questions
 
-
-def _weights():
-    tokens, *_, Q, K, _V = worked_example()
-    return tokens, softmax(scale_scores(attention_scores(Q, K), d_k=4))
-
-
-ROWS_THAT_CHANGE = Exercise(
-    "rows that change",
-    lambda: 5,
+WEIGHTS_THAT_CHANGE = Exercise(
+    "weights that change",
+    lambda: 28,
     cases=[()],
-    notice="Each of the five rows has one entry on that key, and within a row every weight depends on every score.",
+    notice="A key stands in every row, and within a row all shares depend on all scores.",
 )
 
 
-@ROWS_THAT_CHANGE.mistake(
-    "the column counted as one",
-    "It is one column of S that changes, and one entry in each row. What does the sum below the fraction do to "
-    "the rest of such a row?",
+@WEIGHTS_THAT_CHANGE.mistake(
+    "only the column of the key",
+    "So many *scores* change: the column of that key. If one share of a row grows, can the other shares stay as "
+    "they are?",
 )
-def _one():
-    return 1
-
-
-@ROWS_THAT_CHANGE.mistake(
-    "its own row left out",
-    "The key of hunt stands in the row of hunt as well: a token also scores its own key. Count that row too?",
-)
-def _four():
+def _column():
     return 4
 
 
-@ROWS_THAT_CHANGE.mistake(
-    "entries counted instead of rows",
-    "That many entries change. How many rows do they stand in?",
+@WEIGHTS_THAT_CHANGE.mistake(
+    "only one row",
+    "So many weights change when a *query* changes: its row. In how many rows does a key stand?",
 )
-def _twenty_five():
-    return 25
+def _row():
+    return 7
 
 
-STRONGEST_KEY = Exercise(
-    "strongest key",
-    lambda: _strongest(axis=1),
-    cases=[()],
-    notice="Rows are queries: you went to the row of hunt and looked for its darkest cell.",
+@WEIGHTS_THAT_CHANGE.mistake(
+    "a single weight",
+    "One weight belongs to one query and one key. How many queries meet the key, and what must the rest of such a "
+    "row do?",
 )
+def _single():
+    return 1
 
 
-def _strongest(axis):
-    tokens, A = _weights()
-    return tokens[(A[1] if axis == 1 else A[:, 1]).argmax()]
-
-
-@STRONGEST_KEY.mistake(
-    "the column read instead of the row",
-    "{got} is the query that attends most to the key hunt. Here hunt asks. Which of the two axes is labelled "
-    "Query?",
+@WEIGHTS_THAT_CHANGE.mistake(
+    "one row and one column",
+    "A row and a column that cross: but why should that row change as a whole, and the others only in one place? "
+    "Which rows hold a score of this key?",
 )
-def _column_of_hunt():
-    return _strongest(axis=0)
+def _cross():
+    return 10
 
 
-@STRONGEST_KEY.mistake(
-    "the palest cell instead of the darkest",
-    "{got} gets the least of hunt's attention. Which end of the colour bar is strong?",
-)
-def _palest():
-    tokens, A = _weights()
-    return tokens[A[1].argmin()]
-
-
-ALL = [SOFTMAX, ENTROPY, ROWS_THAT_CHANGE, STRONGEST_KEY]
+ALL = [SOFTMAX, ENTROPY, WEIGHTS_THAT_CHANGE]

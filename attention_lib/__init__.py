@@ -19,8 +19,9 @@
                                             |
                                             output (n_q, d_v)     one mixed value per query
 
-`attention_steps` runs all four and keeps what each one made; `scaled_dot_product_attention`
-returns the output and the weights. Axes before the last two are batch axes, heads included.
+`attention_steps` runs all of it and keeps what each step made; `scaled_dot_product_attention`
+returns the output and the weights; `attention_gradients` goes through the steps backwards. Axes
+before the last two are batch axes, heads included.
 
 Drawing lives in `attention_lib.heatmap` and `attention_lib.figures`, which need matplotlib;
 everything named here needs NumPy alone.
@@ -33,7 +34,8 @@ from .masks import causal_mask, padding_mask, apply_mask
 from .steps.softmax import softmax
 from .steps.weighted_values import weighted_values
 from .attention import AttentionSteps, attention_steps, scaled_dot_product_attention
-from .measures import row_entropy, softmax_jacobian
+from .measures import row_entropy
+from .gradients import AttentionGradients, attention_gradients, softmax_jacobian, softmax_vjp
 
 __version__ = "0.1.0"
 
@@ -50,4 +52,7 @@ __all__ = [
     "scaled_dot_product_attention",
     "row_entropy",
     "softmax_jacobian",
+    "softmax_vjp",
+    "AttentionGradients",
+    "attention_gradients",
 ]

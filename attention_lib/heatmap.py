@@ -189,7 +189,7 @@ def plot_heatmaps(
     if limit is not None:
         limit = validation.colour_limit(where, limit, kind)
     elif KINDS[kind].symmetric:
-        limit = max(map(_largest, matrices))
+        limit = _largest(*matrices)
     figure, (axes,) = _new_figure([[M.shape for M in matrices]])
     for ax, (title, M) in zip(axes, panels.items(), strict=True):
         plot_heatmap(
@@ -255,7 +255,7 @@ def plot_steps(steps, *, queries=None, keys=None, title=None):
     for M in (S, S_scaled, A):
         _check_labels("plot_steps", M, queries, keys)
     figure, axes = _new_figure([[S.shape, S_scaled.shape], [A.shape, output.shape]])
-    limit = max(_largest(S), _largest(S_scaled))
+    limit = _largest(S, S_scaled)
     shared = {"queries": queries, "keys": keys}
     plot_heatmap(
         S, kind="scores", limit=limit, ax=axes[0][0], title="1. scores S", colorbar=False, **shared
@@ -368,9 +368,9 @@ def _arrange(figure, grid, heading=None):
         top -= below + tall + above
 
 
-def _largest(M):
-    """Return the largest finite magnitude in M, or 1 where there is none."""
-    return float(np.abs(M[np.isfinite(M)]).max(initial=0)) or 1.0
+def _largest(*matrices):
+    """Return the largest finite magnitude in all of the matrices, or 1 where it is 0 or missing."""
+    return float(max(np.abs(M[np.isfinite(M)]).max(initial=0) for M in matrices)) or 1.0
 
 
 def _draw_cells(ax, M, kind, limit):

@@ -1,4 +1,4 @@
-"""What to ask of a row of weights: how broad it is, and how it answers to its scores."""
+"""What to ask of a row of weights: how broad it is."""
 
 import numpy as np
 
@@ -40,41 +40,3 @@ def row_entropy(A):
     H = -np.where(A == 0, 0, A * np.log(A)).sum(axis=-1)
     # A weight rounded to just above 1 must not give an entropy below 0, nor a one-hot row -0.0.
     return np.where(H <= 0, 0, H)
-
-
-@np.errstate(all="ignore")  # NaN in a row stays in that row, without a warning
-def softmax_jacobian(a):
-    """Say how weights answer to their scores: J_jk = da_j / dx_k = a_j (1[j = k] - a_k).
-
-    Parameters
-    ----------
-    a : array_like, shape (..., n_k)
-        A row of weights, a = softmax(x), or a stack of rows.
-
-    Returns
-    -------
-    J : ndarray, shape (..., n_k, n_k)
-        diag(a) - a a^T for each row: symmetric, each row and column sums to 0. It depends on
-        the weights alone, and is all zeros for a one-hot row: such a softmax passes no
-        gradient.
-
-    Raises
-    ------
-    ValueError
-        If a row has an entry below 0, or does not sum to 1.
-    TypeError
-        If a does not hold real numbers.
-
-    Examples
-    --------
-    >>> softmax_jacobian([0.5, 0.5])
-    array([[ 0.25, -0.25],
-           [-0.25,  0.25]])
-
-    References
-    ----------
-    Goodfellow, Bengio and Courville (2016), "Deep Learning", section 6.2.2.3.
-    """
-    a = validation.distributions("softmax_jacobian", "a", a)
-    identity = np.eye(a.shape[-1], dtype=a.dtype)
-    return a[..., :, np.newaxis] * (identity - a[..., np.newaxis, :])

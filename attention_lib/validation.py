@@ -251,6 +251,17 @@ def distributions(where, name, value):
     return array
 
 
+def gradient(where, name, value, of, shape):
+    """Return a gradient as floats, of the shape of the array that it is the gradient of."""
+    array = as_numbers(where, name, value)
+    if array.shape != shape:
+        raise ValueError(
+            f"{where}: {name} must have the shape of {of}, {shape}: a gradient has a number for each entry. "
+            f"Got shape {array.shape}. Was the loss averaged or summed over an axis too early?"
+        )
+    return array
+
+
 def picture(where, name, value, boolean=False):
     """Return `value` as a matrix with two axes and at least one cell, fit to be drawn."""
     if boolean and (array := _real_array(where, name, value)).dtype != bool:

@@ -18,7 +18,8 @@ PACKAGE = ROOT / "attention_lib"
 MASKS = ["causal_mask", "padding_mask", "apply_mask"]
 FLOW = ["attention_scores", "scale_scores", *MASKS, "softmax", "weighted_values"]
 COMPOSED = ["AttentionSteps", "attention_steps", "scaled_dot_product_attention"]
-MEASURES = ["row_entropy", "softmax_jacobian"]
+MEASURES = ["row_entropy"]
+BACKWARDS = ["softmax_jacobian", "softmax_vjp", "AttentionGradients", "attention_gradients"]
 
 DRAWING = {"figures", "heatmap", "tokens"}
 MATHS = sorted(path for path in PACKAGE.rglob("*.py") if path.stem not in DRAWING)
@@ -40,7 +41,7 @@ def imported_by(path):
 
 
 def test_public_names_stand_in_the_order_of_the_flow():
-    assert attention_lib.__all__ == FLOW + COMPOSED + MEASURES
+    assert attention_lib.__all__ == FLOW + COMPOSED + MEASURES + BACKWARDS
 
 
 def test_public_names_are_all_that_the_package_offers_beside_its_modules():
@@ -85,7 +86,7 @@ def test_importing_the_package_loads_nothing_that_numpy_had_not_loaded():
 @pytest.mark.parametrize(
     "function",
     [
-        *(getattr(attention_lib, name) for name in FLOW + COMPOSED[1:] + MEASURES),
+        *(getattr(attention_lib, name) for name in FLOW + COMPOSED[1:] + MEASURES + BACKWARDS if name[0].islower()),
         source,
         worked_example,
     ],

@@ -14,7 +14,6 @@ import numpy as np
 from .evidence import evidence, first_difference, number, same
 from .feedback import Feedback
 
-
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # another one at each run
 
 

@@ -172,8 +172,8 @@ def _without_diagonal(n_q, n_k):
 
 @CAUSAL_MASK.mistake(
     "the future let in",
-    "Row by row you allow {row_sums} keys: query 0 sees all of them, and the last one only what comes after. "
-    "Which triangle, seen from a query, lies in the past?",
+    "Row by row you allow {row_sums} keys: query 0 sees all of them, and the last one only itself. Which triangle, "
+    "seen from a query, lies in the past?",
 )
 def _upper(n_q, n_k):
     return ~np.tri(n_q, n_k, -1, dtype=bool)

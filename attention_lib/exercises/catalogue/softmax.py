@@ -131,8 +131,8 @@ def _one_maximum(S_scaled):
 
 @SOFTMAX.mistake(
     "one maximum per column",
-    "Right on small scores, but with rows of very different size entry {entry} is {got} and should be {want}. The "
-    "maximum was taken down the columns. Along which axis do the weights sum to 1?",
+    "Entry {entry} is {got} instead of {want}: the maximum was taken down the columns, so that each score of a row "
+    "lost another number. What may be subtracted from a row without changing its weights?",
 )
 def _maximum_per_column(S_scaled):
     return _exponential(S_scaled - S_scaled.max(axis=-2, keepdims=True))

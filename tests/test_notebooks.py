@@ -42,7 +42,7 @@ def told(path):
 
 
 def test_there_are_notebooks_to_check():
-    assert len(LESSONS) >= 6
+    assert len(LESSONS) >= 7
 
 
 def test_each_notebook_has_its_solutions():

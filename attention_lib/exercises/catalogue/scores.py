@@ -122,15 +122,6 @@ def _scaled(Q, K):
     return attention_scores(Q, K) / np.sqrt(Q.shape[-1])
 
 
-@SCORES.mistake(
-    ".T on a batch",
-    "Right for one matrix. On a batch, .T reverses all axes, and the batch axis is multiplied with the others: "
-    "entry {entry} is {got} instead of {want}. Which two axes of K should change places?",
-)
-def _reversed_axes(Q, K):
-    return Q @ K.T
-
-
 # Scores of a batch
 
 BATCH_SCORES = Exercise(

@@ -49,6 +49,15 @@ def _over_everything(S_scaled):
 
 
 @SOFTMAX.mistake(
+    "keepdims forgotten",
+    "Entry {entry} is {got} instead of {want}, and your rows sum to {row_sums}: the sums of the rows were laid "
+    "along a row, so that column j was divided by the sum of row j. Which argument of sum keeps it a column?",
+)
+def _no_keepdims(S_scaled):
+    return np.exp(S_scaled) / np.exp(S_scaled).sum(axis=-1)
+
+
+@SOFTMAX.mistake(
     "exponentials without the division",
     "Your rows sum to {row_sums}. The exponentials are there, and positive. What makes a row of them sum to 1?",
 )
@@ -131,8 +140,8 @@ def _one_maximum(S_scaled):
 
 @SOFTMAX.mistake(
     "one maximum per column",
-    "Entry {entry} is {got} instead of {want}: the maximum was taken down the columns, so that each score of a row "
-    "lost another number. What may be subtracted from a row without changing its weights?",
+    "Entry {entry} is {got} instead of {want}: the maximum was taken down the columns, so that each score of a "
+    "row lost another number. What may be subtracted from a row without changing its weights?",
 )
 def _maximum_per_column(S_scaled):
     return _exponential(S_scaled - S_scaled.max(axis=-2, keepdims=True))

@@ -136,9 +136,13 @@ def scaled_dot_product_attention(Q, K, V, *, mask=None, causal=False, scale=None
     return steps.output, steps.A
 
 
-@np.errstate(all="ignore")  # an extreme scale may overflow to inf, as the scores may
 def _attend(where, Q, K, V, mask, causal, scale):
-    """Check everything in the name of the function `where`, then run the steps in order."""
+    """Check everything in the name of the function `where`, then run the steps."""
+    return run(*checked(where, Q, K, V, mask, causal, scale))
+
+
+def checked(where, Q, K, V, mask, causal, scale):
+    """Return the arguments of attention, fit for `run`; refuse them in the name of `where`."""
     Q, K, V = validation.queries_keys_and_values(where, Q, K, V)
     if mask is not None:
         mask = validation.mask(where, mask, "the scores", validation.scores_shape(Q, K, V))
@@ -147,6 +151,12 @@ def _attend(where, Q, K, V, mask, causal, scale):
         scale = validation.finite(
             where, "scale", scale, "it multiplies S, and left out it is 1 / sqrt(d_k)"
         )
+    return Q, K, V, mask, causal, scale
+
+
+@np.errstate(all="ignore")  # an extreme scale may overflow to inf, as the scores may
+def run(Q, K, V, mask, causal, scale):
+    """Run the steps in order, on arguments that are `checked`."""
     S = attention_scores(Q, K)
     S_scaled = scale_scores(S, d_k=Q.shape[-1]) if scale is None else S * scale
     if mask is not None:

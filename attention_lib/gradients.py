@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import validation
-from .attention import _attend
+from .attention import checked, run
 from .steps.scaling import scale_scores
 from .steps.weighted_values import weighted_values
 
@@ -122,7 +122,7 @@ def attention_gradients(Q, K, V, d_output, *, mask=None, causal=False, scale=Non
         A named tuple: dV, dA, dS_scaled, dS, dQ, dK, each of the shape of its array; for an
         input that was broadcast over batch axes, the sum over them. Hidden keys and queries
         that may see nothing get and pass on exactly 0 through the scores, whatever their
-        numbers are.
+        numbers are. Dtypes follow NumPy's promotion of the inputs, d_output included.
 
     Raises
     ------
@@ -148,15 +148,19 @@ def attention_gradients(Q, K, V, d_output, *, mask=None, causal=False, scale=Non
     "Deep Learning", section 6.5.
     """
     where = "attention_gradients"
-    Q, K, V = validation.queries_keys_and_values(where, Q, K, V)
-    steps = _attend(where, Q, K, V, mask, causal, scale)
-    d_output = validation.gradient(where, "d_output", d_output, "the output", steps.output.shape)
+    Q, K, V, mask, causal, scale = checked(where, Q, K, V, mask, causal, scale)
+    shape = validation.scores_shape(Q, K, V)
+    if mask is not None:
+        shape = np.broadcast_shapes(shape, mask.shape)
+    of_output = (*shape[:-1], V.shape[-1])
+    d_output = validation.gradient(where, "d_output", d_output, "the output", of_output)
 
+    steps = run(Q, K, V, mask, causal, scale)
     dV = weighted_values(steps.A.swapaxes(-1, -2), d_output)  # output = A V
     dA = d_output @ V.swapaxes(-1, -2)
     A, dA = np.broadcast_arrays(steps.A, dA)  # V may have batch axes of its own
     dS_scaled = softmax_vjp(A, dA)
-    dS = scale_scores(dS_scaled, Q.shape[-1]) if scale is None else dS_scaled * float(scale)
+    dS = scale_scores(dS_scaled, Q.shape[-1]) if scale is None else dS_scaled * scale
     dQ = weighted_values(dS, K)  # S = Q K^T
     dK = weighted_values(dS.swapaxes(-1, -2), Q)
     found = AttentionGradients(dV, dA, dS_scaled, dS, dQ, dK)
@@ -171,7 +175,7 @@ def _sum_to(gradient, shape):
     new = tuple(range(gradient.ndim - len(shape)))
     gradient = gradient.sum(axis=new)
     stretched = tuple(
-        i for i, (n, m) in enumerate(zip(gradient.shape, shape, strict=True)) if n > m
+        i for i, (n, m) in enumerate(zip(gradient.shape, shape, strict=True)) if n != m
     )
     # A copy where nothing was added up: broadcast arrays may not be written to.
-    return gradient.sum(axis=stretched, keepdims=True) if stretched else np.array(gradient)
+    return gradient.sum(axis=stretched, keepdims=True) if stretched else gradient.copy()

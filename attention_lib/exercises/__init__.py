@@ -60,7 +60,12 @@ def check(name, answer):
     validation.choice("check", "the exercise", name, EXERCISES)
     feedback = judge(EXERCISES[name], answer)
     if os.environ.get(RECORD):
-        line = {"exercise": name, "outcome": feedback.outcome, "mistake": feedback.mistake}
+        why = (
+            ""
+            if feedback.outcome in ("right", "not attempted")
+            else feedback.mistake or feedback.text
+        )
+        line = {"exercise": name, "outcome": feedback.outcome, "why": why}
         with open(os.environ[RECORD], "a", encoding="utf-8") as record:
             record.write(json.dumps(line) + "\n")
     return feedback

@@ -11,7 +11,7 @@ OUTCOMES = {
     "raised": "Not yet: it stops with an error",
     "form": "Not yet: the form of the result",
     "mistake": "Not yet",
-    "different": "Not yet: another number",
+    "different": "Not yet: another result",
 }
 # The words say it all; the colour of the edge says it again, and so does its line.
 _EDGES = {"right": "solid #2e7d32", "not attempted": "dotted #777777"}

@@ -109,7 +109,7 @@ def find_notebooks(paths):
     return sorted(found.values(), key=lambda notebook: notebook.name)
 
 
-def run(notebooks, seconds=120.0, jobs=None):
+def run(notebooks, seconds=120, jobs=None):
     """Run notebooks, several at once, and yield the rows of each as soon as it is done.
 
     This executes the code in the notebooks, with your rights. When the generator is closed or
@@ -331,7 +331,7 @@ def _said_in(record):
             # A kernel may have died while it wrote, and other code may write there too.
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 answer = json.loads(line)
-                said[str(answer["exercise"])] = str(answer["outcome"]), str(answer["mistake"])
+                said[str(answer["exercise"])] = str(answer["outcome"]), str(answer["why"])
     return said
 
 

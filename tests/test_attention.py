@@ -10,9 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from attention_lib import (
     AttentionSteps,
+    apply_mask,
     attention,
     attention_scores,
     attention_steps,
+    causal_mask,
+    padding_mask,
     scale_scores,
     scaled_dot_product_attention,
     softmax,
@@ -44,14 +47,26 @@ def normal(*batch, n_q=2, n_k=5, d_k=3, d_v=4, seed=0):
     return Inputs(draw((*batch, n_q, d_k)), draw((*batch, n_k, d_k)), draw((*batch, n_k, d_v)))
 
 
-def attention_by_loops(Q, K, V):
-    """Compute attention in plain Python, a number at a time."""
+@st.composite
+def masked_inputs(draw):
+    """Draw Q, K and V, and a mask of booleans, in which a row may be False throughout."""
+    Q, K, V = draw(inputs())
+    return Q, K, V, draw(arrays(bool, (len(Q), len(K))))
+
+
+def attention_by_loops(Q, K, V, added=None):
+    """Compute attention in plain Python, a number at a time; `added` is a float mask."""
     output = []
-    for query in Q.tolist():
+    for i, query in enumerate(Q.tolist()):
         scores = [
             sum(q * k for q, k in zip(query, key, strict=True)) / len(query) ** 0.5
             for key in K.tolist()
         ]
+        if added is not None:
+            scores = [score + a for score, a in zip(scores, added[i].tolist(), strict=True)]
+        if max(scores) == -math.inf:
+            output.append([0.0] * V.shape[-1])
+            continue
         exponentials = [math.exp(score - max(scores)) for score in scores]
         weights = [exponential / sum(exponentials) for exponential in exponentials]
         output.append(
@@ -311,6 +326,337 @@ def test_each_step_has_memory_of_its_own(scale):
     assert not any(np.shares_memory(a, b) for i, a in enumerate(steps) for b in steps[:i])
 
 
+def test_a_query_mixes_only_the_values_it_may_see():
+    """All scores are equal: two visible keys weigh 1/2 each, one weighs 1."""
+    Q, K, V = np.zeros((2, 4)), np.ones((3, 4)), [[1.0], [2.0], [6.0]]
+    mask = [[True, False, True], [False, True, False]]
+    output, A = scaled_dot_product_attention(Q, K, V, mask=mask)
+    assert_array_equal(A, [[0.5, 0, 0.5], [0, 1, 0]])
+    assert_array_equal(output, [[3.5], [2.0]])
+
+
+def test_a_float_mask_is_added_after_scaling():
+    """Scaled, ln 3 would be ln 3 / 2, and the weights not in the proportion 3 to 1."""
+    output, A = scaled_dot_product_attention(
+        np.zeros((1, 4)), np.ones((2, 4)), [[4.0], [0.0]], mask=[[math.log(3), 0.0]]
+    )
+    assert_allclose(A, [[0.75, 0.25]])
+    assert_allclose(output, [[3]])
+
+
+def test_causal_lets_each_token_average_itself_and_those_before_it():
+    output, A = scaled_dot_product_attention(
+        np.zeros((3, 2)), np.ones((3, 2)), [[6.0], [0.0], [3.0]], causal=True
+    )
+    assert_allclose(A, [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
+    assert_allclose(output, [[6], [3], [3]])
+
+
+def test_masked_steps_are_the_functions_one_after_the_other():
+    """The raw scores stay whole: keys are hidden between scaling and softmax."""
+    Q, K, V = normal(2, n_q=4)
+    mask = np.random.default_rng(1).random((2, 4, 5)) < 0.6
+    S = attention_scores(Q, K)
+    S_scaled = apply_mask(scale_scores(S, d_k=3), mask & causal_mask(4, 5))
+    A = softmax(S_scaled)
+    for made, expected in zip(
+        attention_steps(Q, K, V, mask=mask, causal=True),
+        (S, S_scaled, A, weighted_values(A, V)),
+        strict=True,
+    ):
+        assert_array_equal(made, expected)
+
+
+def test_scale_multiplies_the_scores_and_not_the_mask():
+    """With scale 2 on a score of 0.5 the mask still adds 1, or hides."""
+    Q, K, V = [[1.0]], [[0.5], [0.5], [0.5]], np.eye(3)
+    steps = attention_steps(Q, K, V, mask=[[1.0, 0.0, -np.inf]], scale=2)
+    assert_array_equal(steps.S_scaled, [[2, 1, -np.inf]])
+    steps = attention_steps(Q, K, V, mask=[[True, True, False]], causal=True, scale=2)
+    assert_array_equal(steps.S_scaled, [[1, -np.inf, -np.inf]])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("mask", [None, [True, False] * 2 + [True], [0.5, -np.inf, 0, 1, 2]])
+def test_both_functions_mask_alike(mask, causal):
+    steps = attention_steps(*normal(2), mask=mask, causal=causal)
+    output, A = scaled_dot_product_attention(*normal(2), mask=mask, causal=causal)
+    assert_array_equal(output, steps.output)
+    assert_array_equal(A, steps.A)
+
+
+@given(masked_inputs(), st.booleans())
+def test_masked_output_equals_plain_loops(masked_inputs, causal):
+    Q, K, V, mask = masked_inputs
+    seen = [[m and not (causal and j > i) for j, m in enumerate(row)] for i, row in enumerate(mask)]
+    output, _ = scaled_dot_product_attention(Q, K, V, mask=mask, causal=causal)
+    expected = attention_by_loops(Q, K, V, np.where(seen, 0.0, -np.inf))
+    assert_allclose(output, expected, rtol=1e-11, atol=1e-12)
+
+
+@given(masked_inputs(), st.floats(-4, 4), st.randoms(use_true_random=False))
+def test_output_with_a_float_mask_equals_plain_loops(masked_inputs, slope, random):
+    Q, K, V, mask = masked_inputs
+    added = np.array([[slope * random.random() for _ in row] for row in mask])
+    added[~mask] = -np.inf
+    output, _ = scaled_dot_product_attention(Q, K, V, mask=added)
+    assert_allclose(output, attention_by_loops(Q, K, V, added), rtol=1e-11, atol=1e-12)
+
+
+@given(masked_inputs())
+def test_boolean_mask_and_float_mask_of_zeros_hide_the_same_keys(masked_inputs):
+    Q, K, V, mask = masked_inputs
+    for by_boolean, by_float in zip(
+        attention_steps(Q, K, V, mask=mask),
+        attention_steps(Q, K, V, mask=np.where(mask, 0.0, -np.inf)),
+        strict=True,
+    ):
+        assert_array_equal(by_boolean, by_float)
+
+
+@given(masked_inputs())
+def test_masked_attention_is_attention_over_the_visible_keys(masked_inputs):
+    Q, K, V, mask = masked_inputs
+    output, A = scaled_dot_product_attention(Q, K, V, mask=mask)
+    for i, seen in enumerate(mask):
+        one_output, one_A = scaled_dot_product_attention(Q[i : i + 1], K[seen], V[seen])
+        assert_allclose(output[i], one_output[0], rtol=1e-11, atol=1e-12)
+        assert_allclose(A[i, seen], one_A[0], rtol=1e-11)
+        assert_array_equal(A[i, ~seen], 0)
+
+
+@given(masked_inputs())
+def test_masked_weights_are_distributions_over_the_visible_keys(masked_inputs):
+    *inputs, mask = masked_inputs
+    _, A = scaled_dot_product_attention(*inputs, mask=mask)
+    assert (A >= 0).all()
+    assert_array_equal(A[~mask], 0)
+    assert_allclose(A.sum(axis=-1), mask.any(axis=-1), rtol=1e-14)
+
+
+@given(masked_inputs(), st.randoms(use_true_random=False))
+def test_permuting_keys_with_values_and_columns_of_the_mask_changes_no_output(
+    masked_inputs, random
+):
+    Q, K, V, mask = masked_inputs
+    order = random.sample(range(len(K)), len(K))
+    expected, A = scaled_dot_product_attention(Q, K, V, mask=mask)
+    output, permuted_A = scaled_dot_product_attention(Q, K[order], V[order], mask=mask[:, order])
+    assert_allclose(output, expected, rtol=1e-11, atol=1e-12)
+    assert_allclose(permuted_A, A[:, order], rtol=1e-11)
+
+
+@pytest.mark.parametrize(("n_q", "n_k"), [(1, 1), (3, 3), (2, 5), (5, 2), (1, 4), (4, 1)])
+def test_causal_is_the_mask_of_the_same_name_for_any_sizes(n_q, n_k):
+    Q, K, V = normal(2, n_q=n_q, n_k=n_k)
+    for by_switch, by_mask in zip(
+        attention_steps(Q, K, V, causal=True),
+        attention_steps(Q, K, V, mask=causal_mask(n_q, n_k)),
+        strict=True,
+    ):
+        assert_array_equal(by_switch, by_mask)
+
+
+@pytest.mark.parametrize("off", [False, np.False_])
+def test_causal_is_off_unless_asked_for(off):
+    by_default = attention_steps(*normal())
+    assert_array_equal(attention_steps(*normal(), causal=off).A, by_default.A)
+    assert (by_default.A > 0).all()
+    assert_array_equal(attention_steps(*normal(), causal=np.True_).A > 0, causal_mask(2, 5))
+
+
+@given(masked_inputs())
+def test_with_causal_and_a_mask_both_must_allow_a_key(masked_inputs):
+    Q, K, V, mask = masked_inputs
+    both = mask & causal_mask(*mask.shape)
+    expected = attention_steps(Q, K, V, mask=both)
+    for given_mask in (mask, np.where(mask, 0.0, -np.inf)):
+        for made, joined in zip(
+            attention_steps(Q, K, V, mask=given_mask, causal=True), expected, strict=True
+        ):
+            assert_array_equal(made, joined)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("hide", [False, -np.inf], ids=["boolean", "float"])
+def test_a_query_that_may_see_nothing_gets_zeros(hide, dtype):
+    mask = np.full((2, 5), 0.0 if hide else True)
+    mask[0] = hide
+    steps = attention_steps(*(array.astype(dtype) for array in normal()), mask=mask)
+    assert_array_equal(steps.S_scaled[0], [-np.inf] * 5)
+    assert_array_equal(steps.A[0], [0] * 5)
+    assert_array_equal(steps.output[0], [0] * 4)
+    assert_allclose(steps.A[1].sum(), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308])
+def test_nothing_at_all_to_see_gives_zeros_whatever_there_is(bad):
+    Q, K, V = (np.full_like(array, bad) for array in normal(2))
+    output, A = scaled_dot_product_attention(Q, K, V, mask=np.zeros((2, 5), bool))
+    assert_array_equal(A, np.zeros((2, 2, 5)))
+    assert_array_equal(output, np.zeros((2, 2, 4)))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308])
+@pytest.mark.parametrize("hide", [False, -np.inf], ids=["boolean", "float"])
+def test_what_a_hidden_key_and_its_value_hold_reaches_nobody(hide, bad):
+    Q, K, V = normal()
+    mask = np.full((2, 5), 0.0 if hide else True)
+    mask[:, [1, 3]] = hide
+    _, S_scaled, A, output = attention_steps(Q, K, V, mask=mask)
+    K[[1, 3]], V[[1, 3]] = bad, bad
+    spoilt = attention_steps(Q, K, V, mask=mask)
+    assert_array_equal(spoilt.S_scaled, S_scaled)
+    assert_array_equal(spoilt.A, A)
+    assert_array_equal(spoilt.output, output)
+
+
+def test_nan_in_a_visible_key_reaches_the_queries_that_may_see_it_and_no_other():
+    Q, K, V = normal(n_q=4)
+    mask = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 1], [0, 0, 0, 0, 0], [0, 0, 0, 0, 1]], bool)
+    clean = attention_steps(Q, K, V, mask=mask)
+    K[1, 0] = np.nan
+    steps = attention_steps(Q, K, V, mask=mask)
+    assert_array_equal(np.isnan(steps.S_scaled), mask & (np.arange(5) == 1))
+    assert np.isnan(steps.output[:2]).all()
+    assert_array_equal(steps.A[2:], clean.A[2:])
+    assert_array_equal(steps.output[2:], clean.output[2:])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_not_finite_reaches_the_queries_that_may_see_it_and_no_other(bad):
+    Q, K, V = normal(n_q=3)
+    mask = np.array([[1, 1, 0, 0, 0], [1, 0, 1, 1, 1], [0, 0, 0, 0, 0]], bool)
+    clean = attention_steps(Q, K, V, mask=mask).output
+    V[1, 2] = bad
+    output = attention_steps(Q, K, V, mask=mask).output
+    assert_array_equal(output[0, 2], bad)
+    assert_array_equal(np.delete(output[0], 2), np.delete(clean[0], 2))
+    assert_array_equal(output[1:], clean[1:])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("later", [-7.0, 1e30, np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("t", [1, 4, 8])
+def test_changing_a_later_token_leaves_earlier_outputs_as_they_were_to_the_last_bit(
+    t, later, dtype
+):
+    X = normal(2, n_q=9, d_k=6).Q.astype(dtype)
+    before = attention_steps(X, X, X, causal=True)
+    X[:, t:] *= dtype(later)
+    after = attention_steps(X, X, X, causal=True)
+    for name in ("S_scaled", "A", "output"):
+        assert_array_equal(getattr(after, name)[:, :t], getattr(before, name)[:, :t])
+        assert not np.array_equal(getattr(after, name)[:, t:], getattr(before, name)[:, t:])
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=3),
+    st.integers(0, 1000),
+    st.booleans(),
+    st.sampled_from([0.0, 1e308, np.nan, np.inf]),
+)
+def test_a_padded_batch_equals_each_sequence_alone(lengths, seed, causal, padding):
+    Q, K, V = normal(len(lengths), n_q=4, n_k=4, seed=seed)
+    for b, length in enumerate(lengths):
+        K[b, length:], V[b, length:] = padding, padding
+    output, A = scaled_dot_product_attention(
+        Q, K, V, mask=padding_mask(lengths, n_k=4), causal=causal
+    )
+    for b, length in enumerate(lengths):
+        alone, alone_A = scaled_dot_product_attention(
+            Q[b], K[b, :length], V[b, :length], causal=causal
+        )
+        assert_allclose(output[b], alone, rtol=1e-11, atol=1e-12)
+        assert_allclose(A[b, :, :length], alone_A, rtol=1e-11)
+        assert_array_equal(A[b, :, length:], 0)
+
+
+@pytest.mark.parametrize(
+    ("Q_batch", "V_batch", "mask_shape", "A_batch", "batch"),
+    [
+        ((2, 3), (2, 3), (2, 1, 1, 5), (2, 3), (2, 3)),
+        ((2, 3), (2, 3), (3, 2, 5), (2, 3), (2, 3)),
+        ((2, 3), (2, 3), (3, 2, 1), (2, 3), (2, 3)),
+        ((2, 3), (1, 1), (5,), (2, 3), (2, 3)),
+        ((2, 1), (2, 1), (3, 1, 5), (2, 3), (2, 3)),
+        ((), (), (3, 2, 5), (3,), (3,)),
+        ((), (3,), (3, 2, 5), (3,), (3,)),
+        ((3,), (2, 3), (2, 1, 1, 1), (2, 3), (2, 3)),
+        ((), (2, 3), (3, 1, 5), (3,), (2, 3)),
+    ],
+    ids=[
+        *("padding for all heads", "a mask per head", "queries off per head", "one row for all"),
+        *("heads from the mask", "batch from the mask", "batch of the values"),
+        *("batch of the values, heads of all", "heads of values and mask"),
+    ],
+)
+def test_batch_axes_of_the_mask_broadcast_and_equal_a_loop_over_matrices(
+    Q_batch, V_batch, mask_shape, A_batch, batch
+):
+    Q, K, V = normal(*Q_batch).Q, normal(*Q_batch).K, normal(*V_batch).V
+    mask = np.random.default_rng(1).random(mask_shape) < 0.6
+    output, A = scaled_dot_product_attention(Q, K, V, mask=mask)
+    assert A.shape == (*A_batch, 2, 5)
+    assert output.shape == (*batch, 2, 4)
+    every = [np.broadcast_to(array, (*batch, *array.shape[-2:])) for array in (Q, K, V)]
+    every_mask = np.broadcast_to(mask, (*batch, 2, 5))
+    for index in np.ndindex(batch):
+        one_output, one_A = scaled_dot_product_attention(
+            *(array[index] for array in every), mask=every_mask[index]
+        )
+        assert_allclose(output[index], one_output, rtol=1e-12)
+        assert_allclose(np.broadcast_to(A, (*batch, 2, 5))[index], one_A, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mask_dtype", [bool, float])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("n_q", "n_k"), [(0, 3), (2, 0), (0, 0)])
+def test_without_queries_or_keys_a_mask_is_as_empty_as_the_weights(n_q, n_k, causal, mask_dtype):
+    output, A = scaled_dot_product_attention(
+        *normal(n_q=n_q, n_k=n_k), mask=np.zeros((n_q, n_k), mask_dtype), causal=causal
+    )
+    assert A.shape == (n_q, n_k)
+    assert_array_equal(output, np.zeros((n_q, 4)))
+
+
+def test_a_boolean_mask_leaves_every_dtype_as_it_was(dtypes):
+    given_dtype, result_dtype = dtypes
+    steps = attention_steps(
+        *(array.astype(given_dtype) for array in normal()), mask=[True, False] * 2 + [True]
+    )
+    assert [step.dtype for step in steps] == [result_dtype] * 4
+
+
+@pytest.mark.parametrize(
+    ("mask_dtype", "masked"), [(np.float16, "f4"), (np.float32, "f4"), (np.float64, "f8")]
+)
+def test_a_float_mask_widens_what_comes_after_it(mask_dtype, masked):
+    steps = attention_steps(
+        *(array.astype(np.float32) for array in normal()), mask=np.zeros((2, 5), mask_dtype)
+    )
+    assert [step.dtype for step in steps] == ["f4", masked, masked, masked]
+
+
+@pytest.mark.parametrize("mask", [np.ones((2, 5), bool), np.zeros((2, 5)), np.tri(2, 5) > 0])
+def test_the_mask_is_left_alone_and_shares_no_memory(laid_out, mask):
+    laid_mask = laid_out(mask)
+    steps = attention_steps(*normal(), mask=laid_mask, scale=1)
+    assert_array_equal(laid_mask, mask)
+    for made, expected in zip(
+        steps, attention_steps(*normal(), mask=mask.copy(), scale=1), strict=True
+    ):
+        assert_array_equal(made, expected)
+        assert not np.shares_memory(made, laid_mask)
+    assert not any(np.shares_memory(a, b) for i, a in enumerate(steps) for b in steps[:i])
+
+
+def test_a_mask_as_lists_is_taken():
+    mask = [[True, False, True, True, False], [False, True, True, False, True]]
+    _, A = scaled_dot_product_attention(*normal(), mask=mask)
+    assert_array_equal(A > 0, mask)
+
+
 _FUNCTIONS = pytest.mark.parametrize("function", [attention_steps, scaled_dot_product_attention])
 
 
@@ -407,3 +753,86 @@ def test_shapes_are_judged_before_the_scale(function):
     Q, K, V = normal()
     with pytest.raises(ValueError, match="share n_k"):
         function(Q, K, V[1:], scale=math.nan)
+
+
+@_FUNCTIONS
+@pytest.mark.parametrize("kind", [bool, float])
+@pytest.mark.parametrize(
+    ("mask_shape", "message"),
+    [
+        ((5, 2), r"= \(3, 2, 5\); .* Got shape \(5, 2\)\. Is it turned round\?"),
+        (
+            (3, 5),
+            r"= \(3, 2, 5\); .* Got shape \(3, 5\)\..* \(batch, n_k\): mask\[:, np\.newaxis, :\]",
+        ),
+        ((2, 4), r"= \(3, 2, 5\); .* Got shape \(2, 4\)\. Two axes are \(n_q, n_k\)"),
+        ((2,), r"= \(3, 2, 5\); .* Got shape \(2,\)\. Two axes are \(n_q, n_k\)"),
+        ((4, 2, 5), r"= \(3, 2, 5\); .* Got shape \(4, 2, 5\), whose batch axes do not fit"),
+        ((), r"= \(3, 2, 5\); .* Got the single value .* causal_mask\(n_q, n_k\)"),
+    ],
+)
+@pytest.mark.usefixtures("no_arithmetic")
+def test_a_mask_that_does_not_fit_the_scores_is_refused(function, mask_shape, message, kind):
+    with pytest.raises(
+        ValueError, match=rf"^{function.__name__}: mask must fit the scores, .* {message}"
+    ):
+        function(*normal(3), mask=np.zeros(mask_shape, kind))
+
+
+@_FUNCTIONS
+@pytest.mark.usefixtures("no_arithmetic")
+def test_a_mask_must_fit_the_batch_axes_of_the_values_too(function):
+    Q, K, V = normal().Q, normal().K, normal(3).V
+    with pytest.raises(ValueError, match=r"mask must fit.* = \(3, 2, 5\).* Got shape \(4, 1, 5\)"):
+        function(Q, K, V, mask=np.ones((4, 1, 5), bool))
+
+
+@_FUNCTIONS
+@pytest.mark.parametrize(
+    ("mask", "error", "message"),
+    [
+        (np.ones((2, 5), int), TypeError, r"mask must be boolean .* int64 and shape \(2, 5\)"),
+        ([[1, 1, 1, 1, 0]], TypeError, r"mask must be boolean .* int64 and shape \(1, 5\)"),
+        ("causal", TypeError, r"mask must hold real numbers.* str with dtype <U6"),
+        ([[True], [True, False]], ValueError, "mask must be a rectangular array"),
+        (np.ma.array(np.ones((2, 5), bool)), TypeError, r"masked array with shape \(2, 5\)"),
+        (causal_mask, TypeError, "mask must hold real numbers.* object"),
+        (np.full((2, 5), np.nan), ValueError, r"finite or -inf\. .* \(2, 5\) with 10 entries NaN"),
+        ([np.inf, 0.0, 0.0, 0.0, -np.inf], ValueError, r"\(5,\) .* 1 entries \+inf"),
+    ],
+    ids=["integers", "ones and zeros", "a name", "ragged", "masked", "function", "NaN", "+inf"],
+)
+@pytest.mark.usefixtures("no_arithmetic")
+def test_what_is_no_mask_is_refused(function, mask, error, message):
+    with pytest.raises(error, match=f"^{function.__name__}: .*{message}"):
+        function(*normal(), mask=mask)
+
+
+@_FUNCTIONS
+@pytest.mark.parametrize("causal", [None, 0, 1, 1.0, "causal", np.array(True), [True]])
+@pytest.mark.usefixtures("no_arithmetic")
+def test_causal_that_is_neither_true_nor_false_is_refused(function, causal):
+    rule = f"^{function.__name__}: causal must be True or False.* passed as mask"
+    with pytest.raises(TypeError, match=rule) as caught:
+        function(*normal(), causal=causal)
+    assert f"Got {causal!r} ({type(causal).__name__})." in str(caught.value)
+
+
+@_FUNCTIONS
+@pytest.mark.usefixtures("no_arithmetic")
+def test_a_mask_passed_as_causal_is_named_by_its_shape(function):
+    with pytest.raises(TypeError, match=r"causal must be .* Got an array with shape \(2, 5\)\."):
+        function(*normal(), causal=causal_mask(2, 5))
+
+
+@_FUNCTIONS
+@pytest.mark.usefixtures("no_arithmetic")
+def test_shapes_are_judged_first_then_mask_causal_and_scale(function):
+    Q, K, V = normal()
+    bad = {"mask": np.ones((5, 2), bool), "causal": 1, "scale": math.nan}
+    with pytest.raises(ValueError, match="share n_k"):
+        function(Q, K, V[1:], **bad)
+    with pytest.raises(ValueError, match="mask must fit"):
+        function(Q, K, V, **bad)
+    with pytest.raises(TypeError, match="causal must be"):
+        function(Q, K, V, **bad | {"mask": None})

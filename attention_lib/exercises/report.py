@@ -119,8 +119,8 @@ def run(notebooks, seconds=120, jobs=None):
     ----------
     notebooks : list of Notebook
         From `find_notebooks`.
-    seconds : float, default 120
-        Time for each notebook, from its first cell to its last.
+    seconds : float
+        Time for each notebook, from its first cell to its last; two minutes, unless given.
     jobs : int, optional
         How many to run at once; as many as there are CPUs, unless given.
 

@@ -263,7 +263,7 @@ def _padding_reversed(lengths, n_k):
 
 @PADDING_MASK.mistake(
     "one key too many",
-    "A sentence of length 1 should show key 0 alone. Which keys are at a place up to *and including* its length?",
+    "A sentence of length 1 should show key 0 alone. Which keys are at a place up to and including its length?",
 )
 def _inclusive(lengths, n_k):
     return np.arange(n_k) <= lengths[:, np.newaxis, np.newaxis]

@@ -136,7 +136,6 @@ BATCH_SCORES = Exercise(
             np.array([[[1.0, 0.0, 2.0]], [[0.5, -1.0, 1.0]]]),
             np.array([[[1.0, 1.0, 0.0], [0.0, 2.0, -1.0]], [[3.0, 0.5, 1.0], [-1.0, 0.0, 1.0]]]),
         ),
-        (np.array([[2.0, 1.0]]), np.array([[1.0, 0.0], [0.5, 3.0], [1.0, -1.0]])),
     ],
     notice="The axes in front are carried along: a batch, heads, or both.",
 )
@@ -144,7 +143,7 @@ BATCH_SCORES = Exercise(
 
 @BATCH_SCORES.mistake(
     ".T on a batch",
-    "Entry {entry} is {got} instead of {want}: .T reverses *all* axes, so that key 0 of every sentence was taken "
+    "Entry {entry} is {got} instead of {want}: .T reverses all axes, so that key 0 of every sentence was taken "
     "for one sentence. Which two axes of K should change places?",
 )
 def _all_axes(Q, K):

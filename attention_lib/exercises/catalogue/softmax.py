@@ -246,7 +246,7 @@ WEIGHTS_THAT_CHANGE = Exercise(
 
 @WEIGHTS_THAT_CHANGE.mistake(
     "only the column of the key",
-    "So many *scores* change: the column of that key. If one share of a row grows, can the other shares stay as "
+    "So many scores change: the column of that key. If one share of a row grows, can the other shares stay as "
     "they are?",
 )
 def _column():
@@ -255,7 +255,7 @@ def _column():
 
 @WEIGHTS_THAT_CHANGE.mistake(
     "only one row",
-    "So many weights change when a *query* changes: its row. In how many rows does a key stand?",
+    "So many weights change when a query changes: its row. In how many rows does a key stand?",
 )
 def _row():
     return 7

@@ -6,7 +6,6 @@ from pathlib import Path
 import nbformat
 import pytest
 from hygiene import complaints, everything
-from matplotlib import pyplot as plt
 
 from attention_lib.exercises.catalogue import EXERCISES
 
@@ -52,22 +51,6 @@ def test_each_notebook_has_its_solutions():
 @pytest.mark.parametrize("path", everything(), ids=lambda path: path.name)
 def test_text_is_clean(path):
     assert complaints(path) == []
-
-
-@pytest.mark.parametrize("path", LESSONS + SOLUTIONS, ids=name)
-def test_every_cell_can_be_run_twice(path, capsys, monkeypatch):
-    """Pressing Shift+Enter twice must neither raise nor change what comes out."""
-    # Half of the time would go into pixels, which nobody looks at here.
-    monkeypatch.setattr("attention_lib.figures.show", lambda drawn: plt.close("all"))
-    cells = nbformat.read(path, as_version=4).cells
-    namespace = {}
-    for number, cell in enumerate(cells):
-        if cell.cell_type == "code":
-            printed = []
-            for _ in range(2):
-                exec(compile(cell.source, f"{path.stem}, cell {number}", "exec"), namespace)
-                printed.append(capsys.readouterr().out)
-            assert printed[0] == printed[1], f"cell {number}"
 
 
 def test_softmax_notebook_prints_the_table_of_the_chapter():

@@ -86,7 +86,11 @@ def test_importing_the_package_loads_nothing_that_numpy_had_not_loaded():
 @pytest.mark.parametrize(
     "function",
     [
-        *(getattr(attention_lib, name) for name in FLOW + COMPOSED[1:] + MEASURES + BACKWARDS if name[0].islower()),
+        *(
+            getattr(attention_lib, name)
+            for name in FLOW + COMPOSED[1:] + MEASURES + BACKWARDS
+            if name[0].islower()
+        ),
         source,
         worked_example,
     ],

@@ -205,7 +205,7 @@ PACKAGE = {
     "no scaling": ("steps/scaling.py", "S / math.sqrt(d_k)", "S / 1"),
     "scaling by d_k": ("steps/scaling.py", "S / math.sqrt(d_k)", "S / d_k"),
     "queries and keys exchanged": ("steps/scores.py", "Q @ K.swap", "K @ Q.swap"),
-    "heatmap transposed": ("heatmap.py", 'picture(where, "M", M)', 'picture(where, "M", M).T'),
+    "heatmap transposed": ("heatmap.py", 'where, "M", M, kind, mask)', 'where, "M", M, kind, mask).T'),
     "colours reversed": ("heatmap.py", '"magma_r"', '"magma"'),
     "limits of the colours dropped": ("heatmap.py", "Normalize(low, high,", "Normalize(None, None,"),
     "titles of the axes exchanged": ("heatmap.py", "ylabel=ylabel, xlabel=xlabel)", "ylabel=xlabel, xlabel=ylabel)"),

@@ -55,8 +55,8 @@ def attention_steps(Q, K, V, *, mask=None, causal=False, scale=None):
         a float mask included, from float32 up.
 
         NaN or inf in a query stays in its row. In a key or a value it reaches the queries
-        that may see that key, and no other. Scores too large for their dtype become inf, and
-        their rows NaN.
+        that may see that key, and no other. Scores beyond the range of their dtype become inf,
+        and their rows NaN, or -inf, and their keys hidden.
 
     Raises
     ------

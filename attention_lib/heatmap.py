@@ -126,10 +126,11 @@ def plot_heatmap(
     image = _draw_cells(ax, M, kind, limit)
     _draw_labels(ax, rows, columns)
     ax.set(ylabel=ylabel, xlabel=xlabel)
-    if numbers or (numbers is None and max(M.shape) <= MOST_NUMBERED and kind != "mask"):
+    few = max(M.shape) <= MOST_NUMBERED
+    if kind != "mask" and (few if numbers is None else numbers):
         _draw_numbers(ax, image, M)
     n_notes = _draw_missing(ax, M, kind)
-    if kind == "mask" and max(M.shape) <= MOST_NUMBERED:
+    if kind == "mask" and few:
         _draw_borders(ax, M)
     if title is not None:
         ax.set_title(title, pad=8 + 15 * n_notes)

@@ -170,11 +170,12 @@ def lengths(where, value, n_k):
     if array.size == 0:
         array = array.astype(np.int64)  # NumPy makes an empty list a list of floats
     if array.dtype.kind not in "iu":
-        advice = (
-            "If True marks real keys, it is a mask already: mask[:, np.newaxis, :]."
-            if array.dtype == bool
-            else "Look at where they were counted."
-        )
+        advice = "Look at where they were counted."
+        if array.dtype == bool:
+            mask = (
+                "it is a mask already: mask[:, np.newaxis, :]" if array.ndim > 1 else "count them"
+            )
+            advice = f"If True marks real keys, {mask}."
         raise TypeError(
             f"{where}: lengths must be whole numbers, one per sequence. Got dtype {array.dtype} and shape "
             f"{array.shape}. {advice}"
@@ -348,6 +349,10 @@ def choice(where, name, value, allowed):
 
 def colour_limit(where, limit, kind):
     """Return the shared colour limit as a positive float."""
+    if kind == "mask":
+        raise ValueError(
+            f"{where}: limit is for scores and values; a mask has no numbers. Leave it out."
+        )
     if kind == "weights":
         raise ValueError(
             f"{where}: limit is for scores and values. Weights always use the colours from 0 to 1, so that "

@@ -458,12 +458,12 @@ def test_entropy_and_jacobian_of_weights_and_of_what_is_none(x, weigh):
         np.asarray(H),
         rows.shape[:-1],
         float_dtype(A),
-        lambda index: (math.fsum(-a * math.log(a) if a else 0.0 for a in rows[index]), 10),
+        lambda index: (math.fsum(-a * math.log(a) if a else 0.0 for a in rows[index].tolist()), 10),
     )
 
     def expect(index):
         *row, j, k = index
-        a = rows[tuple(row)]
+        a = rows[tuple(row)].tolist()
         return a[j] * ((j == k) - a[k]), 1
 
     judge(J, (*rows.shape, rows.shape[-1]), float_dtype(A), expect)

@@ -10,6 +10,7 @@ what an answer does.
     exercise.py    what an exercise is: data
     catalogue/     the exercises, a module a notebook, each with its known mistakes
     engine.py      tries an answer and finds the mistake
+    calling.py     calls an answer, whatever it does
     evidence.py    a learner's own numbers, for the sentences
     feedback.py    the answer, for a page and for a terminal
     report.py      python -m attention_lib.exercises report NOTEBOOK...: a whole class at once

@@ -36,7 +36,8 @@ def evidence(got, want):
         words["got"] = number(got)
     place = first_difference(got, want)
     if place is not None:
-        words |= {"entry": str(list(place)), "got": number(got[place]), "want": number(want[place])}
+        shown = dict(zip(("got", "want"), apart(got[place], want[place]), strict=True))
+        words |= {"entry": str(list(place)), **shown}
         words["row"] = numbers(got[place[:-1]]) if place else number(got)
     if got.size and got.ndim:
         matrix = got.reshape(-1, *got.shape[-2:])[0] if got.ndim > 1 else got[np.newaxis]
@@ -71,13 +72,29 @@ def first_difference(got, want):
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
         return None
-    differ = ~np.isclose(got, want, rtol=1e-4, atol=1e-5, equal_nan=True)
+    # Counts are exact; what is computed is right in float32 as well.
+    tolerance = (
+        {"rtol": 1e-4, "atol": 1e-5} if want.dtype.kind == "f" else {"rtol": 0, "atol": 1e-9}
+    )
+    differ = ~np.isclose(got, want, **tolerance, equal_nan=True)
     return tuple(int(i) for i in np.argwhere(differ)[0]) if differ.any() else None
 
 
-def number(value):
-    """Return a number in at most four digits, a truth value as a word."""
-    return str(bool(value)) if np.asarray(value).dtype == bool else f"{float(value):z.4g}"
+def number(value, digits=4):
+    """Return a number in at most so many digits, a truth value as a word."""
+    return str(bool(value)) if np.asarray(value).dtype == bool else f"{float(value):z.{digits}g}"
+
+
+def apart(got, want):
+    """Return two numbers in as many digits as it takes to tell them apart, from four on.
+
+    Examples
+    --------
+    >>> apart(0.26894, 0.2689), apart(0.1, 0.5)
+    (('0.26894', '0.2689'), ('0.1', '0.5'))
+    """
+    pairs = ((number(got, digits), number(want, digits)) for digits in range(4, 17))
+    return next((pair for pair in pairs if pair[0] != pair[1]), (number(got), number(want)))
 
 
 def numbers(values):

@@ -16,6 +16,7 @@ OUTCOMES = {
 # The words say it all; the colour of the edge says it again, and so does its line.
 _EDGES = {"right": "solid #2e7d32", "not attempted": "dotted #777777"}
 _OTHER_EDGE = "dashed #b26a00"
+_CALL = "This call shows it:"
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,13 @@ class Feedback:
         paragraphs = [f"[{self.exercise}] {self.heading}", self.text]
         lines = [textwrap.fill(paragraph, width=88) for paragraph in paragraphs]
         if self.code:
-            lines += ["", textwrap.indent(self.code, "    ")]
+            lines += [_CALL, "", textwrap.indent(self.code, "    ")]
         return "\n".join(lines)
 
     def _repr_html_(self):
         edge = _EDGES.get(self.outcome, _OTHER_EDGE)
-        code = (
-            f'<pre style="margin: 0.5em 0 0 0">{html.escape(self.code)}</pre>' if self.code else ""
-        )
+        code = f'<pre style="margin: 0.5em 0 0 0">{html.escape(self.code)}</pre>'
+        code = f" {_CALL}{code}" if self.code else ""
         return (
             f'<div role="status" style="border-left: 5px {edge}; padding: 0.3em 0.9em; max-width: 46em">'
             f"<strong>{html.escape(self.heading)}</strong> {html.escape(self.text)}{code}</div>"

@@ -57,7 +57,7 @@ def _added(a):
 
 
 @JACOBIAN.mistake(
-    "the sign turned round",
+    "the sign reversed",
     "Entry {entry} is {got} and should be {want}. Does a weight grow or shrink with its own score?",
 )
 def _turned(a):
@@ -155,15 +155,15 @@ def _column_average(A, dA):
 
 @SCORES_GRADIENT.mistake(
     "the weight in front forgotten",
-    "Entry {entry} is {got} and should be {want}. How much better than the average a key is, is right; by what is "
-    "that multiplied, so that a key without weight gets nothing?",
+    "Entry {entry} is {got} and should be {want}. You have how far each key is above the average. What must that "
+    "be multiplied by, so that a key without weight gets nothing?",
 )
 def _no_weight(A, dA):
     return dA - (A * dA).sum(axis=-1, keepdims=True)
 
 
 @SCORES_GRADIENT.mistake(
-    "the sign turned round",
+    "the sign reversed",
     "Entry {entry} is {got} and should be {want}, everywhere with the other sign. Should the score of a key with "
     "a large dA have a positive gradient?",
 )
@@ -185,7 +185,7 @@ def _passed_on(A, dA):
 # s^2 times 32 times the scale, which is 1 for a and c, 32 for b and d.
 STALLED_RUNS = Exercise(
     "stalled runs",
-    lambda: "bd",
+    lambda: [False, True, False, True],
     cases=[()],
     notice="What counts is how far the scores spread at the start; the scale is one of the ways to set it.",
 )
@@ -197,7 +197,7 @@ STALLED_RUNS = Exercise(
     "the four have rows that are one-hot before training?",
 )
 def _without_scale():
-    return "bc"
+    return [False, True, True, False]
 
 
 @STALLED_RUNS.mistake(
@@ -205,7 +205,7 @@ def _without_scale():
     "That one stalls. Is there another run whose scores spread as far, although it has the scale?",
 )
 def _usual():
-    return "b"
+    return [False, True, False, False]
 
 
 @STALLED_RUNS.mistake(
@@ -213,15 +213,23 @@ def _usual():
     "That one stalls. What do the scores of vectors of standard deviation 1 look like without a scale?",
 )
 def _long():
-    return "d"
+    return [False, False, False, True]
+
+
+@STALLED_RUNS.mistake(
+    "all but the usual case with a scale",
+    "Two of these three stall. How far do the scores of short vectors spread, without a scale?",
+)
+def _all_others():
+    return [False, True, True, True]
 
 
 @STALLED_RUNS.mistake(
     "the runs that learn",
-    "Those two have scores that spread by about 1. Do broad rows pass gradients on?",
+    "Those that you call stalled have scores that spread by about 1. Do broad rows pass gradients on?",
 )
 def _learning():
-    return "ac"
+    return [True, False, True, False]
 
 
 ALL = [JACOBIAN, SCORES_GRADIENT, STALLED_RUNS]

@@ -17,7 +17,7 @@ MASKED_WEIGHTS = Exercise(
         (np.array([[1.0, 0.0, 2.0]]), np.array([[True, True, False]])),
         (
             np.array([[0.5, -1.0, 2.0], [1.0, 1.5, 0.0], [0.3, 0.8, -0.5]]),
-            np.array([[True, True, False], [False, True, True], [True, True, True]]),
+            np.array([[True, True, False], [False, True, True], [True, False, True]]),
         ),
         (
             np.array([[0.2, -0.4, 1.0, 0.6], [0.7, 0.1, -0.3, 1.2]]),
@@ -26,6 +26,8 @@ MASKED_WEIGHTS = Exercise(
     ],
     extreme=[
         (np.array([[_VERY_LOW, 5.0]]), np.array([[True, False]])),
+        (np.array([[0.0, 1.0, 1000.0]]), np.array([[True, True, False]])),
+        (np.array([[1000.0, 1001.0, 0.0]]), np.array([[True, True, False]])),
         (np.array([[1.0, 1.0, 1.0]]), np.array([[False, False, False]])),
     ],
     batch=[
@@ -62,14 +64,36 @@ def _weights_times_zero(S_scaled, mask):
 
 
 @MASKED_WEIGHTS.mistake(
-    "weights multiplied by 0, then divided by their sum",
-    "Right as long as the hidden keys score like the others. When a hidden key scores far higher, it takes all "
-    "the weight before it is hidden, and entry {entry} is {got} instead of {want}. Could the mask come before the "
-    "softmax?",
+    "hidden after the exponentials, then divided by the sum",
+    "Right as long as hidden keys score like the others. When a hidden key scores far higher, its exponential "
+    "leaves nothing of the others, and entry {entry} is {got} instead of {want}. Could the mask come before the "
+    "exponentials?",
 )
 def _renormalised(S_scaled, mask):
     kept = softmax(S_scaled) * mask
     return kept / kept.sum(axis=-1, keepdims=True)
+
+
+@MASKED_WEIGHTS.mistake(
+    "no maximum subtracted",
+    "The mask is right. But when all visible scores are very low or very high, entry {entry} is {got} instead of "
+    "{want}: the exponentials leave the range of a float. What does the softmax at the top of the notebook do "
+    "before it takes exponentials?",
+)
+def _no_maximum(S_scaled, mask):
+    exponentials = np.exp(np.where(mask, S_scaled, -np.inf))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+@MASKED_WEIGHTS.mistake(
+    "no maximum subtracted, and exponentials multiplied by 0",
+    "Right on ordinary scores. When scores are very low or very high, entry {entry} is {got} instead of {want}: "
+    "the exponentials leave the range of a float, hidden ones too. Could the mask come before them, and the "
+    "softmax at the top of the notebook do the rest?",
+)
+def _exponentials_times_zero(S_scaled, mask):
+    exponentials = np.exp(S_scaled) * mask
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
 @MASKED_WEIGHTS.mistake(
@@ -82,9 +106,9 @@ def _finite(S_scaled, mask):
 
 
 @MASKED_WEIGHTS.mistake(
-    "the lowest float instead of minus infinity",
-    "Right, except for a query that may see nothing: its hidden keys are all equally low, and entry {entry} is "
-    "{got} instead of {want}. Which number has an exponential of 0 whatever is subtracted from it?",
+    "an even row where nothing may be seen",
+    "Right, except for a query that may see nothing: entry {entry} is {got} instead of {want}, as from a very low "
+    "number that all its keys share. Is there a key that such a query may attend to?",
 )
 def _lowest_float(S_scaled, mask):
     return softmax(np.where(mask, S_scaled, np.finfo(np.float64).min))
@@ -109,18 +133,18 @@ def _reversed(S_scaled, mask):
 
 
 @MASKED_WEIGHTS.mistake(
-    "polarity reversed, and 0 / 0 where nothing may be seen",
-    "Entry {entry} is {got} and should be {want}: exactly the hidden keys are seen, and a query to whom nothing "
-    "is hidden sees nothing. What does True mean in this mask?",
+    "softmax over the columns",
+    "Entry {entry} is {got} instead of {want}: your rows sum to {row_sums}, because the softmax ran down axis 0. "
+    "Whose attention is shared out?",
 )
-def _reversed_with_empty_row(S_scaled, mask):
-    return _plain(np.where(mask, -np.inf, S_scaled))
+def _over_columns(S_scaled, mask):
+    return softmax(apply_mask(S_scaled, mask), axis=-2)
 
 
 @MASKED_WEIGHTS.mistake(
     "the mask added as 0 and 1",
     "Entry {entry} is {got} instead of {want}: a visible score is only 1 higher than before, and a hidden key "
-    "still gets its share. How much must be taken from a hidden score?",
+    "still gets its share. How low must a hidden score be for its weight to be 0?",
 )
 def _added(S_scaled, mask):
     return softmax(S_scaled + mask)
@@ -172,8 +196,8 @@ def _without_diagonal(n_q, n_k):
 
 @CAUSAL_MASK.mistake(
     "the future let in",
-    "Row by row you allow {row_sums} keys: query 0 sees all of them, and the last one only itself. Which triangle, "
-    "seen from a query, lies in the past?",
+    "Row by row you allow {row_sums} keys: query 0 sees all of them, and the last one only itself. Which "
+    "triangle, seen from a query, lies in the past?",
 )
 def _upper(n_q, n_k):
     return ~np.tri(n_q, n_k, -1, dtype=bool)
@@ -263,7 +287,7 @@ def _padding_reversed(lengths, n_k):
 
 @PADDING_MASK.mistake(
     "one key too many",
-    "A sentence of length 1 should show key 0 alone. Which keys are at a place up to and including its length?",
+    "A sentence of length 1 should show key 0 alone. For length 1, which positions j satisfy j <= 1?",
 )
 def _inclusive(lengths, n_k):
     return np.arange(n_k) <= lengths[:, np.newaxis, np.newaxis]
@@ -271,7 +295,7 @@ def _inclusive(lengths, n_k):
 
 @PADDING_MASK.mistake(
     "one key too few",
-    "A sentence of length 1 should show key 0. Which keys are at a place below its length minus 1?",
+    "A sentence of length 1 should show key 0. For length 1, which positions j satisfy j < 0?",
 )
 def _too_few(lengths, n_k):
     return np.arange(n_k) < lengths[:, np.newaxis, np.newaxis] - 1
@@ -289,7 +313,7 @@ def _padded_in_front(lengths, n_k):
 @PADDING_MASK.mistake(
     "padding hidden from the padding too",
     "Yours has shape {shape}: the rows of the padding are closed as well. That hides nothing more, and such rows "
-    "are empty. How many rows does a mask need that is the same for every query?",
+    "are empty. If the mask is the same for every query, how many rows does it need?",
 )
 def _both_ways(lengths, n_k):
     return _real(lengths, n_k)[:, :, np.newaxis] & _real(lengths, n_k)[:, np.newaxis, :]
@@ -323,7 +347,7 @@ def _half():
 
 @OPEN_WEIGHTS.mistake(
     "the whole square",
-    "That many weights there are without a mask. How many keys does the first query see?",
+    "Without a mask there are that many weights. How many keys does the first query see?",
 )
 def _whole():
     return 36

@@ -38,7 +38,7 @@ def _shape_of_queries():
 
 
 @OUTPUT_SHAPE.mistake(
-    "rows and columns turned round",
+    "rows and columns swapped",
     "The two numbers are right, their order is not. Do rows belong to queries or to features?",
 )
 def _turned_shape():

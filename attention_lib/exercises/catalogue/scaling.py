@@ -30,8 +30,8 @@ def _unscaled(S, d_k):
 
 @SCALING.mistake(
     "divided by d_k",
-    "Entry {entry} is {got} and should be {want}. The variance of a score is d_k. In which unit is its spread, "
-    "its standard deviation, measured?",
+    "Entry {entry} is {got} and should be {want}. The variance of a score is d_k. What, then, is its standard "
+    "deviation?",
 )
 def _by_d_k(S, d_k):
     return S / d_k
@@ -57,7 +57,7 @@ def _times_d_k(S, d_k):
 
 @SCALING.mistake(
     "divided by the square of d_k",
-    "Entry {entry} is {got} and should be {want}. A root was asked for. Is ** 2 a root?",
+    "Entry {entry} is {got} and should be {want}. You divided by d_k squared. Is that the root?",
 )
 def _by_square(S, d_k):
     return S / d_k**2
@@ -100,7 +100,7 @@ _K = np.array(
 HEAD_SCALING = Exercise(
     "scaling of heads",
     lambda Q, K: scale_scores(attention_scores(Q, K), d_k=Q.shape[-1]),
-    cases=[(_Q[:, :2], _K[:, :2]), (_Q, _K), (_Q[:1], _K[:1])],
+    cases=[(_Q[:, :2], _K[:, :2]), (_Q, _K), (_Q[:1], _K[:1]), (_Q[..., :3], _K[..., :3])],
     notice="The width that counts is that of one head, the last axis, whatever the number of heads and tokens.",
 )
 
@@ -181,8 +181,8 @@ def _variance():
 
 @SPREAD.mistake(
     "the spread of one term",
-    "One product of two features spreads like that. A score adds up one such product for each feature: what "
-    "happens to the variance of a sum?",
+    "That is the standard deviation of one product of two features. A score adds up one such product for each "
+    "feature: what happens to the variance of a sum?",
 )
 def _one_term():
     return 1

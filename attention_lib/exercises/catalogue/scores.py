@@ -143,8 +143,8 @@ BATCH_SCORES = Exercise(
 
 @BATCH_SCORES.mistake(
     ".T on a batch",
-    "Entry {entry} is {got} instead of {want}: .T reverses all axes, so that key 0 of every sentence was taken "
-    "for one sentence. Which two axes of K should change places?",
+    "Entry {entry} is {got} instead of {want}: all three axes of K were reversed, so that its batch axis came "
+    "last. Which two axes of K should change places?",
 )
 def _all_axes(Q, K):
     return Q @ K.T

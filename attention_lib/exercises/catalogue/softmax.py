@@ -19,6 +19,7 @@ SOFTMAX = Exercise(
     extreme=[
         (np.array([[0.0, 1.0], [-1000.0, -1001.0]]),),
         (np.array([[1000.0, 1001.0], [0.0, 1.0]]),),
+        (np.array([[0.0, 2000.0], [-2000.0, 0.0]]),),
     ],
     batch=[(np.array([[[0.0, 1.0], [2.0, 0.5]], [[1.0, -1.0], [0.3, 0.6]]]),)],
     notice="Every row sums to 1, also the row of scores near 1000, and no column has to.",
@@ -131,11 +132,22 @@ def _no_maximum(S_scaled):
 
 @SOFTMAX.mistake(
     "one maximum for the whole matrix",
-    "Right as long as all rows are of a size. Where one row scores far below another, entry {entry} is {got} and "
-    "should be {want}: its exponentials all round to 0. Whose maximum should be subtracted from a row?",
+    "Right as long as all rows have scores of similar size. Where one row scores far below another, entry {entry} "
+    "is {got} and should be {want}: its exponentials all round to 0. Whose maximum should be subtracted from a "
+    "row?",
 )
 def _one_maximum(S_scaled):
     return _exponential(S_scaled - S_scaled.max())
+
+
+@SOFTMAX.mistake(
+    "another number than the maximum subtracted",
+    "Right as long as the scores of a row are of similar size. In a row with scores 0 and 2000, entry {entry} is "
+    "{got} and should be {want}: an exponential still overflows. Which number must be subtracted so that no "
+    "exponent is above 0?",
+)
+def _mean_subtracted(S_scaled):
+    return _exponential(S_scaled - S_scaled.mean(axis=-1, keepdims=True))
 
 
 @SOFTMAX.mistake(
@@ -155,15 +167,13 @@ ENTROPY = Exercise(
     cases=[
         (np.array([[0.5, 0.5], [0.9, 0.1]]),),
         (np.array([[0.2, 0.3, 0.5], [0.6, 0.1, 0.3]]),),
+    ],
+    extreme=[
         (np.array([[1.0, 0.0], [0.5, 0.5]]),),
         (np.array([[0.0, 0.25, 0.75]]),),
     ],
-    notice="A one-hot row has entropy 0, an even row of n keys has ln n, and nothing lies outside.",
+    notice="A one-hot row has entropy 0, an even row of n keys has ln n, and every other row lies between.",
 )
-
-
-def _plain_entropy(A, logarithm=np.log):
-    return -(A * logarithm(A)).sum(axis=-1)
 
 
 @ENTROPY.mistake(
@@ -172,7 +182,7 @@ def _plain_entropy(A, logarithm=np.log):
     "-inf, and 0 times -inf is no number. What does a key without weight contribute?",
 )
 def _no_convention(A):
-    return _plain_entropy(A)
+    return -(A * np.log(A)).sum(axis=-1)
 
 
 @ENTROPY.mistake(
@@ -181,15 +191,6 @@ def _no_convention(A):
 )
 def _bits(A):
     return row_entropy(A) / np.log(2)
-
-
-@ENTROPY.mistake(
-    "logarithm to base 2, and 0 times the logarithm of 0",
-    "An even row of two gives {got}, and should give {want}: these are bits. And what comes out for a row in "
-    "which a weight is 0?",
-)
-def _bits_and_no_convention(A):
-    return _plain_entropy(A, np.log2)
 
 
 @ENTROPY.mistake(
@@ -223,7 +224,7 @@ def _mean(A):
     "One number per column came. Is it a query's attention that is broad or narrow, or a key's?",
 )
 def _columns(A):
-    return -np.where(A == 0, 0, A * np.log(A)).sum(axis=-2)
+    return -(A * np.log(A)).sum(axis=-2)
 
 
 @ENTROPY.mistake(
@@ -246,7 +247,7 @@ WEIGHTS_THAT_CHANGE = Exercise(
 
 @WEIGHTS_THAT_CHANGE.mistake(
     "only the column of the key",
-    "So many scores change: the column of that key. If one share of a row grows, can the other shares stay as "
+    "That many scores change: the column of that key. If one share of a row grows, can the other shares stay as "
     "they are?",
 )
 def _column():
@@ -255,7 +256,7 @@ def _column():
 
 @WEIGHTS_THAT_CHANGE.mistake(
     "only one row",
-    "So many weights change when a query changes: its row. In how many rows does a key stand?",
+    "That many weights change when a query changes: its row. In how many rows does a key stand?",
 )
 def _row():
     return 7

@@ -50,7 +50,7 @@ def _transposed(A, V):
 
 
 @WEIGHTED_VALUES.mistake(
-    "the output turned round",
+    "the output transposed",
     "Yours has shape {shape} where {want_shape} is right, a column per query. What should a row be?",
 )
 def _turned(A, V):
@@ -255,8 +255,8 @@ def _no_scaling(Q, K, V):
 
 @ATTENTION.mistake(
     "scaled by d_k instead of its root",
-    "Entry {entry} is {got} instead of {want}: the scores were divided by the whole width of a query. What stands "
-    "over d_k in the equation?",
+    "Entry {entry} is {got} instead of {want}: the scores were divided by the whole width of a query. What does "
+    "the equation do to d_k before it divides?",
 )
 def _by_d_k(Q, K, V):
     return softmax(_scores(Q, K) / Q.shape[-1]) @ V
@@ -264,8 +264,8 @@ def _by_d_k(Q, K, V):
 
 @ATTENTION.mistake(
     "multiplied by the root of d_k",
-    "Entry {entry} is {got} instead of {want}: the scores grew where they should have shrunk. On which side of "
-    "the fraction does the root stand?",
+    "Entry {entry} is {got} instead of {want}: the scores grew where they should have shrunk. Is the root in the "
+    "numerator or in the denominator?",
 )
 def _times_root(Q, K, V):
     return softmax(_scores(Q, K) * _root(Q)) @ V
@@ -273,8 +273,8 @@ def _times_root(Q, K, V):
 
 @ATTENTION.mistake(
     "scaled after the softmax",
-    "Entry {entry} is {got} instead of {want}, so the weights of a query no longer sum to 1. Does the equation "
-    "divide the scores or the weights?",
+    "Entry {entry} is {got} instead of {want}: what came out of the softmax was divided, not what went in. Does "
+    "the equation divide the scores, or something later?",
 )
 def _scaled_after(Q, K, V):
     return softmax(_scores(Q, K)) / _root(Q) @ V
@@ -301,7 +301,7 @@ def _no_scaling_over_columns(Q, K, V):
 @ATTENTION.mistake(
     "scaled by d_k instead of its root, and softmax over the columns",
     "Two things at once: entry {entry} is {got} instead of {want}, because the softmax ran over the queries and "
-    "the scores were divided by d_k. Which axis belongs to the keys, and what stands over d_k in the equation?",
+    "the scores were divided by d_k. Which axis belongs to the keys, and what does the equation do to d_k?",
 )
 def _by_d_k_over_columns(Q, K, V):
     return softmax(_scores(Q, K) / Q.shape[-1], axis=-2) @ V
@@ -381,7 +381,7 @@ def _largest_value():
 
 @UNIFORM_ROW.mistake(
     "the weight instead of the output",
-    "That is the weight of each key. What does the query take home, if it takes so much of each value?",
+    "That is the weight of each key. What does the query take home, if it takes that much of each value?",
 )
 def _weight():
     return 0.25

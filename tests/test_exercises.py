@@ -405,7 +405,9 @@ def test_generators_and_coroutines_are_no_numbers():
         yield from S_scaled
 
     assert "a generator where real numbers" in check("softmax", generator).text
-    assert "a map where real numbers" in check("softmax", lambda S_scaled: map(np.exp, S_scaled)).text
+    assert (
+        "a map where real numbers" in check("softmax", lambda S_scaled: map(np.exp, S_scaled)).text
+    )
 
 
 things = st.recursive(

@@ -464,10 +464,68 @@ def undefined_at_zero(A):
     return np.array([-sum(a * np.log(a) for a in row) for row in A])
 
 
+def divided(exponentials):
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
 FINITE = "a finite number instead of minus infinity"
 LOWEST = "an even row where nothing may be seen"
 
 BELIEVED = [
+    (
+        "a masked row needs no maximum",
+        "masked weights",
+        "no maximum subtracted",
+        lambda S, mask: divided(np.exp(np.where(mask, S, -np.inf))),
+    ),
+    (
+        "a masked row needs no maximum, and a large number hides",
+        "masked weights",
+        "no maximum subtracted",
+        lambda S, mask: divided(np.exp(np.where(mask, S, -1e9))),
+    ),
+    (
+        "exponentials may be hidden instead of scores",
+        "masked weights",
+        "no maximum subtracted, and exponentials multiplied by 0",
+        lambda S, mask: divided(np.exp(S) * mask),
+    ),
+    (
+        "stable exponentials may be hidden instead of scores",
+        "masked weights",
+        "hidden after the exponentials, then divided by the sum",
+        lambda S, mask: divided(np.exp(S - S.max(axis=-1, keepdims=True)) * mask),
+    ),
+    (
+        "True means hidden, and a large number hides",
+        "masked weights",
+        "polarity reversed",
+        lambda S, mask: special.softmax(np.where(mask, -1e9, S), axis=-1),
+    ),
+    (
+        "any shift keeps exponentials small",
+        "softmax",
+        "another number than the maximum subtracted",
+        lambda S: divided(np.exp(S - S[..., :1])),
+    ),
+    (
+        "the sum of a row broadcasts by itself",
+        "softmax",
+        "keepdims forgotten",
+        lambda S: np.exp(S) / np.exp(S).sum(axis=1),
+    ),
+    (
+        "entropy has no sign, nor zeros",
+        "entropy",
+        "the sign forgotten",
+        lambda A: (A * np.log(A)).sum(-1),
+    ),
+    (
+        "entropy is one number, without zeros",
+        "entropy",
+        "one number for the whole matrix",
+        lambda A: -(A * np.log(A)).sum(),
+    ),
     (
         "the slope of the softmax is a (1 - a)",
         "softmax jacobian",
@@ -1114,6 +1172,8 @@ UNFORESEEN = [
     ("scaling", "different", lambda S, d_k: S - np.sqrt(d_k)),
     ("scaling", "different", lambda S, d_k: S // np.sqrt(d_k)),
     ("scaling of heads", "different", lambda Q, K: Q @ K.mT / np.sqrt(Q.shape[-1] + 1)),
+    ("scaling of heads", "different", lambda Q, K: Q @ K.mT / 2),
+    ("scaling of heads", "different", lambda Q, K: Q @ K.mT / np.log2(Q.shape[-1])),
     ("entropy", "different", lambda A: 1 - (A**2).sum(axis=-1)),
     ("entropy", "different", lambda A: A.max(axis=-1)),
     ("entropy", "form", lambda A: special.entr(A)),

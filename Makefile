@@ -6,6 +6,7 @@
 #                (NOTEBOOKS="notebooks/03_softmax.ipynb": these alone)
 #   make test-oldest, make test-newest
 #                the tests at both ends of the supported versions
+#   make fuzz    a long run of random inputs, new ones each time
 #   make bench-validate
 #                what the checking of notebooks costs, beside other ways of doing it
 #   make lint    check style; make format mends it
@@ -26,7 +27,7 @@ TEST := .venv-test
 # A stamp file says that an environment is complete, and from which files it was made.
 PINS := constraints.txt pyproject.toml requirements.txt
 
-.PHONY: lab test refresh check-refresh test-oldest test-newest bench-validate lint format clean
+.PHONY: lab test refresh check-refresh test-oldest test-newest fuzz bench-validate lint format clean
 
 lab: $(LAB)/ready
 	@echo "Opening the notebooks; stop with Ctrl-C."
@@ -51,6 +52,9 @@ test-newest:
 	$(PYTHON) -m venv --clear .venv-newest
 	.venv-newest/$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade $(PRE) -e '.[test]'
 	.venv-newest/$(BIN)/python -m pytest -n auto --pixels=skip --deselect tests/test_style.py
+
+fuzz: $(TEST)/ready
+	FUZZ_EXAMPLES=5000 $(TEST)/$(BIN)/python -m pytest tests/test_fuzz.py
 
 bench-validate: .venv-bench/ready
 	.venv-bench/$(BIN)/python tools/bench_validate.py

@@ -148,8 +148,9 @@ def _about_numbers(cells):
         ):
             heading = found[1]
         sections.setdefault(heading, []).append((place, cell))
+    opening = {""} if len(sections) > 1 else set()  # solutions have one section, without a heading
     for heading, members in sections.items():
-        if heading in {"", "What to expect", "The series", "Sources"}:
+        if heading in opening | {"What to expect", "The series", "Sources"}:
             continue
         known = {n for _, cell in members if cell.cell_type == "code" for n in _numbers_of(cell)}
         for place, cell in members:

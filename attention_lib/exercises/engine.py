@@ -21,7 +21,8 @@ def judge(exercise, answer):
             came = "None" if answer is None else "a function"
             text = f"check was given {came}, but this is a question: it expects your answer, as a value."
             return Feedback(exercise.name, "form", text)
-        value, answer = answer, lambda: value
+        single = isinstance(answer, np.ndarray) and answer.size == 1 and answer.ndim <= 2
+        value, answer = answer.item() if single else answer, lambda: value
     elif mismatch := wrong_arity(answer, parameters):
         return Feedback(exercise.name, "form", mismatch)
 
@@ -96,7 +97,8 @@ class _Trial:
             entry = f"Entry {list(place)}" if place else "The result"
             text = f"{entry} is {got} and should be {right}."
             if not self.parameters:
-                text = f"{entry}, {got}, is not right."
+                right = np.count_nonzero(run.array == np.asarray(want))
+                text = f"{right} of {np.size(want)} are right. Look at the cells above again."
         return Feedback(self.exercise.name, outcome, text, code=self.code(case))
 
     def only_for_a_matrix(self, case, run, want):
@@ -120,8 +122,7 @@ class _Trial:
         if changed := next((run.changed for run in runs if run.changed), ""):
             text = (
                 f"The numbers are right, but {changed} is no longer what it was: the function writes into its "
-                "argument, and a second call would start from changed numbers. Which line assigns to a part of "
-                f"{changed}?"
+                f"argument, and a second call would start from changed numbers. Which line writes into {changed}?"
             )
             return Feedback(name, "mistake", text, "changes its input")
         again = self.run(self.exercise.cases[0])
@@ -182,7 +183,7 @@ def _form(run, want):
     got, want = run.array, np.asarray(want)
     fits = got is not None and got.shape == want.shape
     if isinstance(run.result, tuple) and _holds_arrays(run.result) and not fits:
-        return f"It returned {len(run.result)} things in a tuple. Which one is asked for?"
+        return f"It returned a tuple, of length {len(run.result)}. Which part of it is asked for?"
     if got is None or (got.dtype.kind == "U") != (want.dtype.kind == "U"):
         expected = {"U": "a word", "b": "True and False"}.get(want.dtype.kind, "real numbers")
         return f"It is {kind_of(run.result)} where {expected} should come."
@@ -193,10 +194,8 @@ def _form(run, want):
     if got.shape == want.shape:
         return ""
     if want.ndim > 1:
-        return (
-            f"It has shape {got.shape}, and should have {want.shape}. Which axis is missing, or is one too "
-            "many?"
-        )
+        ask = "has the wrong length" if got.ndim == want.ndim else "is missing, or one too many"
+        return f"It has shape {got.shape}, and should have {want.shape}. Which axis {ask}?"
     came = "a single value" if not got.ndim else f"something of shape {got.shape}"
     return f"{came[0].upper()}{came[1:]} came, where {_count(want)} should come."
 

@@ -81,8 +81,11 @@ def first_difference(got, want):
 
 
 def number(value, digits=4):
-    """Return a number in at most so many digits, a truth value as a word."""
-    return str(bool(value)) if np.asarray(value).dtype == bool else f"{float(value):z.{digits}g}"
+    """Return a number in at most so many digits, whole ones whole, a truth value as a word."""
+    if np.asarray(value).dtype == bool:
+        return str(bool(value))
+    whole = float(value).is_integer() and abs(value) < 1e7
+    return f"{float(value):z.0f}" if whole else f"{float(value):z.{digits}g}"
 
 
 def apart(got, want):

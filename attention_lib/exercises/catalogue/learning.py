@@ -38,6 +38,15 @@ def _vector(a):
 
 
 @JACOBIAN.mistake(
+    "the square taken off twice on the diagonal",
+    "Entry {entry} is {got} and should be {want}: on the diagonal, the outer product takes off a square that a (1 "
+    "- a) has taken off already. Which diagonal needs no (1 - a)?",
+)
+def _square_twice(a):
+    return np.diag(a * (1 - a)) - np.outer(a, a)
+
+
+@JACOBIAN.mistake(
     "the off-diagonal terms with the wrong sign",
     "Entry {entry} is {got} and should be {want}, and your rows sum to {row_sums} where they should sum to 0. If "
     "one key gets more, do the others get more too?",
@@ -113,7 +122,8 @@ SCORES_GRADIENT = Exercise(
             np.array([[[1.0, 0.0]], [[2.0, -1.0]]]),
         )
     ],
-    notice="A key's score should rise if the key is better than its row's own average; a one-hot row gets nothing.",
+    notice="The loss grows with the score of a key whose dA is above its row's average, so training lowers "
+    "that score; a one-hot row gets nothing.",
 )
 
 
@@ -133,6 +143,15 @@ def _elementwise(A, dA):
 )
 def _no_average(A, dA):
     return A * dA
+
+
+@SCORES_GRADIENT.mistake(
+    "keepdims forgotten",
+    "Entry {entry} is {got} and should be {want}: the averages of the rows were laid along a row, and each was "
+    "taken from a column. Which argument of sum keeps them a column?",
+)
+def _no_keepdims(A, dA):
+    return A * (dA - (A * dA).sum(axis=-1))
 
 
 @SCORES_GRADIENT.mistake(
@@ -222,6 +241,22 @@ def _long():
 )
 def _all_others():
     return [False, True, True, True]
+
+
+@STALLED_RUNS.mistake(
+    "all of them",
+    "Two of them learn. In which two do the scores spread by about 1 at the start?",
+)
+def _everyone():
+    return [True, True, True, True]
+
+
+@STALLED_RUNS.mistake(
+    "none of them",
+    "Two of them stall. In which two are the rows one-hot before training?",
+)
+def _nobody():
+    return [False, False, False, False]
 
 
 @STALLED_RUNS.mistake(

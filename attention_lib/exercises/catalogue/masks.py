@@ -151,9 +151,10 @@ def _added(S_scaled, mask):
 
 
 @MASKED_WEIGHTS.mistake(
-    "(1 - mask) times minus infinity",
-    "Entry {entry} is {got}: for a visible key, (1 - mask) is 0, and 0 times minus infinity is no number. What "
-    "chooses between two numbers without multiplying?",
+    "an infinity that makes NaN, as (1 - mask) times minus infinity",
+    "Entry {entry} is {got}. Either (1 - mask) was multiplied by minus infinity, and 0 times infinity is no "
+    "number, or plus infinity or NaN was put on hidden keys. Which infinity hides a key, and what chooses between "
+    "two numbers without multiplying?",
 )
 def _product_with_infinity(S_scaled, mask):
     return _plain(S_scaled + (1 - mask) * -np.inf)
@@ -166,6 +167,15 @@ def _product_with_infinity(S_scaled, mask):
 )
 def _infinite_weights(S_scaled, mask):
     return np.where(mask, softmax(S_scaled), -np.inf)
+
+
+@MASKED_WEIGHTS.mistake(
+    "the scores returned instead of the weights",
+    "Your smallest number is {smallest}: these are the scores, with the mask as it should be. What turns scores "
+    "into weights?",
+)
+def _scores_returned(S_scaled, mask):
+    return np.where(mask, S_scaled, -np.inf)
 
 
 @MASKED_WEIGHTS.mistake(

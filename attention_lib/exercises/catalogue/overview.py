@@ -81,4 +81,20 @@ def _palest():
     return tokens[A[1].argmin()]
 
 
+@STRONGEST_KEY.mistake(
+    "the darkest cell of the whole panel",
+    "{got} stands under the darkest cell of all, but in another row. Which row belongs to hunt?",
+)
+def _darkest_of_all():
+    return "night"
+
+
+@STRONGEST_KEY.mistake(
+    "the query itself",
+    "It is hunt that asks. How much attention does it pay to itself, and is there a darker cell in its row?",
+)
+def _itself():
+    return "hunt"
+
+
 ALL = [OUTPUT_SHAPE, STRONGEST_KEY]

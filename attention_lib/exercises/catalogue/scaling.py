@@ -56,6 +56,15 @@ def _times_d_k(S, d_k):
 
 
 @SCALING.mistake(
+    "a power of 1/2 without brackets",
+    "Entry {entry} is {got} and should be {want}: that is S / d_k / 2, which is what Python reads in S / "
+    "d_k**1/2. Where do brackets belong?",
+)
+def _no_brackets(S, d_k):
+    return S / d_k / 2
+
+
+@SCALING.mistake(
     "divided by the square of d_k",
     "Entry {entry} is {got} and should be {want}. You divided by d_k squared. Is that the root?",
 )
@@ -181,8 +190,8 @@ def _variance():
 
 @SPREAD.mistake(
     "the spread of one term",
-    "That is the standard deviation of one product of two features. A score adds up one such product for each "
-    "feature: what happens to the variance of a sum?",
+    "That is the standard deviation of one product of two features, or of a scaled score; the question is about a "
+    "raw one. A score adds up one such product for each feature: what happens to the variance of a sum?",
 )
 def _one_term():
     return 1

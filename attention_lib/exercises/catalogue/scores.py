@@ -136,8 +136,12 @@ BATCH_SCORES = Exercise(
             np.array([[[1.0, 0.0, 2.0]], [[0.5, -1.0, 1.0]]]),
             np.array([[[1.0, 1.0, 0.0], [0.0, 2.0, -1.0]], [[3.0, 0.5, 1.0], [-1.0, 0.0, 1.0]]]),
         ),
+        (
+            np.array([[[1.0, 2.0]], [[0.0, 1.0]], [[2.0, -1.0]]]),
+            np.array([[[1.0, 0.0]], [[3.0, 1.0]], [[0.5, 2.0]]]),
+        ),
     ],
-    notice="The axes in front are carried along: a batch, heads, or both.",
+    notice="Each sentence of the batch is compared with its own keys, and with no others.",
 )
 
 

@@ -59,6 +59,25 @@ def _no_keepdims(S_scaled):
 
 
 @SOFTMAX.mistake(
+    "keepdims forgotten, with the maximum subtracted",
+    "Entry {entry} is {got} instead of {want}. The maximum is as it should be, but your rows sum to {row_sums}: "
+    "each row's sum has divided a column. What shape has the sum, and what shape would it need?",
+)
+def _no_keepdims_on_the_sum(S_scaled):
+    exponentials = np.exp(S_scaled - S_scaled.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1)
+
+
+@SOFTMAX.mistake(
+    "keepdims forgotten on the maximum",
+    "Your rows sum to 1, but entry {entry} is {got} instead of {want}: the maxima of the rows were laid along a "
+    "row, so that each was taken from a column. Which argument of max keeps it a column?",
+)
+def _no_keepdims_on_the_maximum(S_scaled):
+    return _exponential(S_scaled - S_scaled.max(axis=-1))
+
+
+@SOFTMAX.mistake(
     "exponentials without the division",
     "Your rows sum to {row_sums}. The exponentials are there, and positive. What makes a row of them sum to 1?",
 )

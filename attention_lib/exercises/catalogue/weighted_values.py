@@ -58,6 +58,15 @@ def _turned(A, V):
 
 
 @WEIGHTED_VALUES.mistake(
+    "softmax applied to the weights",
+    "Entry {entry} is {got} instead of {want}: the weights went through a softmax, which they had behind them. "
+    "What do the rows of A sum to already?",
+)
+def _softmax_again(A, V):
+    return softmax(A) @ V
+
+
+@WEIGHTED_VALUES.mistake(
     "the mean of the values",
     "All your rows are alike, such as {row}: every value counts the same. Where do the weights come in?",
 )
@@ -137,6 +146,15 @@ OUTPUT = Exercise(
 )
 def _with_scores(S_scaled, V):
     return S_scaled @ V
+
+
+@OUTPUT.mistake(
+    "exponentials without the division",
+    "Entry {entry} is {got} instead of {want}: the values were mixed with exponentials. What makes a row of them "
+    "sum to 1?",
+)
+def _not_divided(S_scaled, V):
+    return np.exp(S_scaled) @ V
 
 
 @OUTPUT.mistake(
@@ -232,7 +250,7 @@ ATTENTION = Exercise(
             np.array([[[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [1.0, 2.0]]]),
         )
     ],
-    notice="Four steps in one line: compare, scale, share out, mix.",
+    notice="All four steps: compare, scale, share out, mix.",
 )
 
 
@@ -269,6 +287,42 @@ def _by_d_k(Q, K, V):
 )
 def _times_root(Q, K, V):
     return softmax(_scores(Q, K) * _root(Q)) @ V
+
+
+@ATTENTION.mistake(
+    "d_k fixed at 4",
+    "Right for queries of width 4, as in the worked example. For queries of another width, entry {entry} is {got} "
+    "instead of {want}. Where can the function read d_k?",
+)
+def _fixed_width(Q, K, V):
+    return softmax(_scores(Q, K) / 2) @ V
+
+
+@ATTENTION.mistake(
+    "the number of keys instead of d_k",
+    "Entry {entry} is {got} instead of {want}: the root is that of the number of keys. Which axis of K counts "
+    "features?",
+)
+def _number_of_keys(Q, K, V):
+    return softmax(_scores(Q, K) / np.sqrt(K.shape[-2])) @ V
+
+
+@ATTENTION.mistake(
+    "softmax applied twice",
+    "Entry {entry} is {got} instead of {want}: the weights went through a second softmax, which flattens them. "
+    "How often does it stand in the equation?",
+)
+def _softmax_twice(Q, K, V):
+    return softmax(softmax(_scores(Q, K) / _root(Q))) @ V
+
+
+@ATTENTION.mistake(
+    "the weights transposed",
+    "Entry {entry} is {got} instead of {want}: you mixed with the columns of A. Which of them sum to 1, rows or "
+    "columns?",
+)
+def _mixed_by_columns(Q, K, V):
+    return softmax(_scores(Q, K) / _root(Q)).T @ V
 
 
 @ATTENTION.mistake(
@@ -369,6 +423,14 @@ UNIFORM_ROW = Exercise(
 )
 def _sum_of_values():
     return 12
+
+
+@UNIFORM_ROW.mistake(
+    "the zero not counted",
+    "That is the mean of three of the values. Does the fourth, the 0, take a share of the attention?",
+)
+def _without_zero():
+    return 4
 
 
 @UNIFORM_ROW.mistake(

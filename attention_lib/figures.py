@@ -182,8 +182,11 @@ def _sentence(ax):
         M = ax.images[0].get_array().filled(np.nan)
         size = f"Heatmap{title}, rows {ax.get_ylabel()}, columns {ax.get_xlabel()}, {M.shape[0]} by {M.shape[1]}"
         if _is_mask(ax):
-            seen = " ".join(str(count) for count in np.isfinite(M).sum(axis=1))
-            return f"{size.replace('Heatmap', 'Mask', 1)}: keys that each query may attend to, row by row: {seen}"
+            size, seen = size.replace("Heatmap", "Mask", 1), np.isfinite(M)
+            if len(M) > MOST_POINTS:
+                return f"{size}: {seen.sum()} of {M.size} cells may attend"
+            counts = " ".join(map(str, seen.sum(axis=1)))
+            return f"{size}: keys that each query may attend to, row by row: {counts}"
         if not np.isfinite(M).any():
             return f"{size}: no cell has a number"
         rows, columns = _tick_names(ax.yaxis, M.shape[0]), _tick_names(ax.xaxis, M.shape[1])

@@ -411,6 +411,11 @@ def test_mask_is_a_picture_of_open_and_hidden_cells():
     )
 
 
+def test_alternative_of_a_large_mask_is_still_one_sentence():
+    sentence = alt_text(plot_heatmap(np.tri(40, dtype=bool), kind="mask"))
+    assert sentence == "Mask, rows Query, columns Key, 40 by 40: 820 of 1600 cells may attend."
+
+
 def test_masks_with_nothing_or_everything_hidden_are_pictures_too():
     figure = plot_heatmaps({"all": [[True, True]], "none": [[False, False]]}, kind="mask")
     assert [notes(ax) for ax in panels(figure)] == [["may attend"], ["hidden"]]

@@ -1,6 +1,7 @@
 """The command line of the exercises: `python -m attention_lib.exercises --help`."""
 
 import argparse
+import os
 import math
 import signal
 import sys
@@ -20,7 +21,11 @@ DESCRIPTION = (
 def main(arguments=None):
     """Run the command line; return its exit code."""
     options = _parser().parse_args(arguments)
-    return options.command(options)
+    try:
+        return options.command(options)
+    except BrokenPipeError:  # whoever read the table, as head does, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _parser():

@@ -1,8 +1,8 @@
 """The command line of the exercises: `python -m attention_lib.exercises --help`."""
 
 import argparse
-import os
 import math
+import os
 import signal
 import sys
 import textwrap

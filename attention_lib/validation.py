@@ -10,6 +10,8 @@ import operator
 
 import numpy as np
 
+_BEYOND = 2**48  # entries that no array can have
+
 
 def as_numbers(where, name, value):
     """Return `value` as an array of floats, at least float32; never a changed input.
@@ -161,6 +163,10 @@ def count(where, name, value):
         )
     if number < 0:
         raise ValueError(f"{where}: {name} must be 0 or more. Got {number}.")
+    if number >= _BEYOND:
+        raise ValueError(
+            f"{where}: {name} must be the length of an array. Got {_brief_count(number)}."
+        )
     return number
 
 
@@ -197,6 +203,8 @@ def key_width(where, d_k):
             f"{where}: d_k must be a whole number, the last axis of Q and K. Got {d_k!r} "
             f"({type(d_k).__name__}). The square root is taken here: pass d_k, not sqrt(d_k)."
         )
+    if width >= _BEYOND:
+        raise ValueError(f"{where}: d_k must be the width of an array. Got {_brief_count(width)}.")
     if width < 1:
         raise ValueError(
             f"{where}: d_k must be at least 1. Got {width}. It is the last axis of Q and K: Q.shape[-1]."
@@ -403,6 +411,11 @@ def _brief(value):
     if isinstance(value, np.ndarray) and value.ndim:
         return f"an array with shape {value.shape}"
     return f"{value!r} ({type(value).__name__})"
+
+
+def _brief_count(number):
+    """Return a large whole number in powers of 2, which never takes pages."""
+    return f"about 2**{number.bit_length() - 1}"
 
 
 def _whole_number(value):

@@ -383,9 +383,7 @@ def test_weighted_values(A_and_V):
     A, V = map(np.shape, A_and_V)
     fits = min(len(A), len(V)) > 1 and A[-1] == V[-2]
     output = run(weighted_values, fits and broadcast(A[:-2], V[:-2]) is not None, *A_and_V)
-    # No softmax makes a weight of inf; times a value of inf, weighted_values makes it NaN.
-    inf_times_inf = np.isinf(A_and_V[0]).any() and not np.isfinite(A_and_V[1]).all()
-    if output is not None and not inf_times_inf:
+    if output is not None:
         judge_output(output, *A_and_V)
 
 

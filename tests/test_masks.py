@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
-from attention_lib import apply_mask, causal_mask, padding_mask
+from attention_lib import apply_mask, causal_mask, padding_mask, scale_scores
 
 INF = np.inf
 
@@ -432,3 +432,15 @@ def test_a_float_mask_with_nan_or_plus_inf_is_refused(mask, got):
     )
     with pytest.raises(ValueError, match=rule):
         apply_mask(np.zeros((2, 2)), mask)
+
+
+@pytest.mark.parametrize("huge", [2**62, 10**30, 10**400])
+def test_sizes_that_no_array_can_have_are_refused_in_words(huge):
+    with pytest.raises(
+        ValueError, match=r"^causal_mask: n_q must be the length of an array\. Got about 2\*\*"
+    ):
+        causal_mask(huge)
+    with pytest.raises(ValueError, match=r"^padding_mask: n_k must be the length of an array"):
+        padding_mask([1], huge)
+    with pytest.raises(ValueError, match=r"^scale_scores: d_k must be the width of an array"):
+        scale_scores([[1.0]], d_k=huge)

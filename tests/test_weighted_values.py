@@ -124,9 +124,19 @@ def test_what_is_not_finite_stays_in_its_column_and_with_the_queries_that_weigh_
 
 
 def test_values_that_are_not_finite_add_up_as_numbers_do():
-    A = [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [-1.0, 0.0, 0.0], [np.nan, 0.0, 1.0]]
-    V = [[np.inf], [-np.inf], [4.0]]
-    assert_array_equal(weighted_values(A, V), [[np.nan], [-np.inf], [np.inf], [-np.inf], [np.nan]])
+    inf = np.inf
+    A = [
+        [0.5, 0.5, 0],
+        [0, 0.5, 0.5],
+        [0.5, 0, 0.5],
+        [-1, 0, 0],
+        [np.nan, 0, 1],
+        [inf, 0, 1],
+        [0, 0, inf],
+    ]
+    V = [[inf], [-inf], [4.0]]
+    expected = [[np.nan], [-inf], [inf], [-inf], [np.nan], [inf], [inf]]
+    assert_array_equal(weighted_values(A, V), expected)
 
 
 def test_what_is_not_finite_stays_in_its_batch_and_its_dtype():

@@ -48,9 +48,10 @@ def weighted_values(A, V):
 
 def _mix_key_by_key(A, V):
     """Return A V where V holds NaN or inf, of which a weight of 0 must not make NaN."""
-    output = A @ np.where(np.isfinite(V), V, 0)
-    rest = np.where(np.isfinite(V), 0, V)
+    finite_A, finite_V = np.isfinite(A), np.isfinite(V)
+    output = np.where(finite_A, A, 0) @ np.where(finite_V, V, 0)
     for j in range(V.shape[-2]):
-        weight, value = A[..., :, j, np.newaxis], rest[..., np.newaxis, j, :]
-        output = output + np.where((weight == 0) | (value == 0), 0, weight * value)
+        weight, value = A[..., :, j, np.newaxis], V[..., np.newaxis, j, :]
+        done = finite_A[..., :, j, np.newaxis] & finite_V[..., np.newaxis, j, :]
+        output = output + np.where(done | (weight == 0), 0, weight * value)
     return output

@@ -122,8 +122,9 @@ def attention_gradients(Q, K, V, d_output, *, mask=None, causal=False, scale=Non
         A named tuple: dV, dA, dS_scaled, dS, dQ, dK, each of the shape of its array; for an
         input that was broadcast over batch axes, the sum over them. Hidden keys and queries
         that may see nothing get and pass on exactly 0 through the scores, whatever their
-        numbers are; only a query that holds NaN has NaN in its whole row. Dtypes follow
-        NumPy's promotion of the inputs, d_output included.
+        numbers are; but a row of weights with NaN in it, from its query or from a key that it
+        sees, is NaN throughout, and so are its gradients. Dtypes follow NumPy's promotion of
+        the inputs, d_output included.
 
     Raises
     ------

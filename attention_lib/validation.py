@@ -125,9 +125,6 @@ def mask(where, value, scores, shape):
             f"{where}: {rule}. Got shape {array.shape}, whose batch axes do not fit. Compare them from the "
             "right; heads need an axis of their own, as in mask[:, np.newaxis]."
         ) from error
-    if array.dtype == bool:
-        return array
-    array = as_numbers(where, "mask", array)
     if np.isnan(array).any() or np.isposinf(array).any():
         raise ValueError(
             f"{where}: a float mask is added to the scores, and must be finite or -inf. Got shape "

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hygiene import PATH
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -38,7 +39,7 @@ def outcome_of(feedback):
     assert feedback.outcome in OUTCOMES
     assert (feedback.outcome == "mistake") == bool(feedback.mistake)
     assert feedback.text
-    assert not re.search(r"0x[0-9a-fA-F]{4}|/home/|/tmp/|/work/|\.py\b", feedback.text)
+    assert not re.search(rf"0x[0-9a-fA-F]{{4}}|{PATH}|\.py\b", feedback.text)
     assert max(map(len, repr(feedback).split("\n\n")[0].split("\n"))) <= 88
     assert feedback._repr_html_().startswith("<div role=")
     return feedback.outcome, feedback.mistake

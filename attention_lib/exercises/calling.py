@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+DOTS = "...", "\N{HORIZONTAL ELLIPSIS}"  # a cell that wants a word shows them in quotes
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # another one at each run
 
 
@@ -63,15 +64,16 @@ def call(function, case, parameters=()):
 
 
 def is_blank(run):
-    """Say whether there is still a `...` where an answer should be."""
+    """Say whether there is still a `...` where an answer should be, in quotes or without."""
     if run.error is not None:  # other kinds of error speak of an index or of subscripts
         kinds = (TypeError, AttributeError)
         return isinstance(run.error, kinds) and "ellipsis" in _words(run.error).lower()
+    parts = [run.result]
     if isinstance(run.result, np.ndarray) and run.result.dtype == object:
-        return any(part is ... for part in run.result.flat)
-    if isinstance(run.result, (list, tuple)):
-        return any(part is ... for part in run.result)
-    return run.result is ...
+        parts = run.result.flat
+    elif isinstance(run.result, (list, tuple)):
+        parts = run.result
+    return any(part is ... or (isinstance(part, str) and part in DOTS) for part in parts)
 
 
 def wrong_arity(answer, parameters):

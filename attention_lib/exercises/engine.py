@@ -5,7 +5,7 @@ import inspect
 
 import numpy as np
 
-from .calling import call, error_in_words, is_blank, kind_of, literal, name_of, wrong_arity
+from .calling import DOTS, call, error_in_words, is_blank, kind_of, literal, name_of, wrong_arity
 from .evidence import apart, evidence, first_difference, number, same
 from .feedback import Feedback
 
@@ -209,7 +209,7 @@ def _count(want):
 
 
 def _about_no_function(exercise, answer):
-    if answer is ...:
+    if answer is ... or (isinstance(answer, str) and answer in DOTS):
         text = "Write the function, and give it to check by its name."
         return Feedback(exercise.name, "not attempted", text)
     kind = kind_of(answer)

@@ -12,6 +12,7 @@ OUTCOMES = {
     "form": "Not yet: the form of the result",
     "mistake": "Not yet",
     "different": "Not yet: another result",
+    "call": "Not yet: the call of check",
 }
 # The words say it all; the colour of the edge says it again, and so does its line.
 _EDGES = {"right": "solid #2e7d32", "not attempted": "dotted #777777"}
@@ -26,7 +27,7 @@ class Feedback:
     Attributes
     ----------
     exercise : str
-        Name of the exercise.
+        Name of the exercise, or what was given for it.
     outcome : str
         One of `OUTCOMES`.
     mistake : str
@@ -48,7 +49,8 @@ class Feedback:
         return OUTCOMES[self.outcome] + (f": {self.mistake}." if self.mistake else ".")
 
     def __repr__(self):
-        paragraphs = [f"[{self.exercise}] {self.heading}", self.text]
+        heading = f"[{self.exercise}] {self.heading}" if self.exercise else self.heading
+        paragraphs = [heading, self.text]
         lines = [textwrap.fill(paragraph, width=88) for paragraph in paragraphs]
         if self.code:
             lines += [_CALL, "", textwrap.indent(self.code, "    ")]

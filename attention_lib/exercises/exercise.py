@@ -57,6 +57,7 @@ class Exercise:
     extreme: list = field(default_factory=list)
     batch: list = field(default_factory=list)
     mistakes: list = field(default_factory=list)
+    known: dict = field(default_factory=dict, repr=False)  # what each does, by stage, once asked
 
     def mistake(self, name, sentence):
         """Add the decorated function to the catalogue as what this mistake computes."""

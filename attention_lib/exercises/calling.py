@@ -18,7 +18,9 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # another one at each run
 class Run(NamedTuple):
     """What came of one call of an answer: nothing in it belongs to the answer any more."""
 
-    array: np.ndarray | None = None  # the result as numbers, truth values or one word, if it is that
+    array: np.ndarray | None = (
+        None  # the result as numbers, truth values or one word, if it is that
+    )
     kind: str = ""  # in words, what sort of thing the result is
     form: str = ""  # "none", "function", "list", "tuple", "masked" or "huge", if that matters
     length: int = 0  # of a tuple

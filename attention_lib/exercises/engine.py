@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 
 from .calling import Answer, call, literal
-from .evidence import apart, evidence, first_difference, number, same
+from .evidence import apart, evidence, first_difference, same
 from .feedback import Feedback
 from .manners import SECONDS
 
@@ -30,7 +30,9 @@ def _examine(exercise, answer):
         return _about_no_function(exercise, answer)
     if not parameters and (answer.callable or answer.kind == "a NoneType"):
         came = "a function" if answer.callable else "None"
-        text = f"check was given {came}, but this is a question: it expects your answer, as a value."
+        text = (
+            f"check was given {came}, but this is a question: it expects your answer, as a value."
+        )
         return Feedback(exercise.name, "form", text)
     if parameters and (misfit := answer.misfit(parameters)):
         return Feedback(exercise.name, "form", misfit)
@@ -88,16 +90,22 @@ class _Trial:
             ]
             return None
         first = wrong[0]
-        alike = _alike_out_of_range if stage == "extreme" else _alike
-        for mistake in self.possible:
-            if all(map(alike, runs, known(mistake))):
-                shown = next((i for i in wrong if not runs[i].error), first)
-                words = evidence(runs[shown].array, wants[shown], runs[shown].words)
-                text = mistake.sentence.format_map(words)
-                return Feedback(self.exercise.name, "mistake", text, mistake.name)
+        if mistake := self.made(runs, wants, known, stage):
+            shown = next((i for i in wrong if not runs[i].error), first)
+            words = evidence(runs[shown].array, wants[shown], runs[shown].words)
+            text = mistake.sentence.format_map(words)
+            return Feedback(self.exercise.name, "mistake", text, mistake.name)
         if stage != "batch":
             return self.unknown(cases[first], runs[first], wants[first])
         self.remarks.append(self.only_for_a_matrix(cases[first], runs[first], wants[first]))
+        return None
+
+    def made(self, runs, wants, known, stage):
+        """Return the mistake that gives the same results in every case of a stage, or None."""
+        for alike in _WAYS_TO_BE_ALIKE if stage == "extreme" else _WAYS_TO_BE_ALIKE[:1]:
+            for mistake in self.possible:
+                if all(map(alike, runs, known(mistake), wants)):
+                    return mistake
         return None
 
     def unknown(self, case, run, want):
@@ -191,7 +199,7 @@ def _right(run, want):
     return not run.error and not _form(run, want) and same(run.array, want)
 
 
-def _alike(run, other):
+def _alike(run, other, _want=None):
     """Say whether an answer did what a known mistake does: the same numbers, or an error too."""
     if run.error or other.error:
         return bool(run.error and other.error)
@@ -201,24 +209,33 @@ def _alike(run, other):
     return same(got, wrong)
 
 
-def _alike_out_of_range(run, other):
+def _alike_out_of_range(run, other, want, mended=False):
     """Say whether two are alike where numbers leave the range of a float.
 
     Then NaN, 0, infinity and an arithmetic error are one and the same failure: `math.exp`
-    raises, 1e-8 under the line makes 0 of 0 / 0, and `nan_to_num` hides what happened.
+    raises, 1e-8 under the line makes 0 of 0 / 0, and `nan_to_num` hides what happened, which
+    may even mend some entries.
     """
     if _alike(run, other) or other.array is None or other.array.dtype.kind != "f":
         return _alike(run, other)
     lost = np.isnan(other.array)
-    if not lost.any():
-        return False
     if run.error:
-        return run.arithmetic
-    if run.array is None or run.array.shape != lost.shape or run.array.dtype.kind not in "iuf":
+        return run.arithmetic and bool(lost.any())
+    if _form(run, want):
         return False
     got = run.array[lost]
     gone = np.isnan(got) | np.isinf(got) | (got == 0)
-    return bool(gone.all()) and same(run.array[~lost], other.array[~lost])
+    if mended:
+        gone |= np.isclose(got, np.asarray(want)[lost])
+    return bool(lost.any() and gone.all()) and same(run.array[~lost], other.array[~lost])
+
+
+# At the extremes the second and the third are tried as well, each when the one before finds none.
+_WAYS_TO_BE_ALIKE = (
+    _alike,
+    _alike_out_of_range,
+    functools.partial(_alike_out_of_range, mended=True),
+)
 
 
 def _form(run, want):

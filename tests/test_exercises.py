@@ -1,9 +1,11 @@
 # ruff: noqa: NPY002  (learners use the global generator, and it must be put back)
+import contextlib
 import copy
 import html
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import warnings
@@ -501,6 +503,162 @@ def test_no_numbers_in_the_right_shape_make_check_raise(name, data):
     assert outcome in {"different", "mistake", "form", "raised"}  # out of arrays, it raises
 
 
+class Liar:
+    """A result that says other things of itself than it is."""
+
+    __class__ = property(lambda self: 1 / 0)
+    __len__ = lambda self: -1  # noqa: E731
+    __bool__ = __eq__ = __array__ = __float__ = __index__ = lambda self, *_: 1 / 0
+    __hash__ = None
+    __getattr__ = lambda self, name: 1 / 0  # noqa: E731
+
+
+class LongList(list):
+    def __len__(self):
+        return 10**12
+
+    def __iter__(self):
+        return iter(int, 1)
+
+
+class Odd(np.ndarray):
+    shape = property(lambda self: (9, 9))
+    dtype = property(lambda self: 1 / 0)
+    __eq__ = __sub__ = lambda self, other: 1 / 0
+    __hash__ = None
+
+
+class Meta(type):
+    __name__ = property(lambda cls: 1 / 0)
+    __instancecheck__ = __subclasscheck__ = lambda cls, other: 1 / 0
+
+
+class Classless(metaclass=Meta):
+    pass
+
+
+LIARS = {  # made where they are needed: not even pytest can look at them
+    "liar": Liar,
+    "list of a liar": lambda: [Liar()],
+    "rows of liars": lambda: [[Liar()] * 2] * 2,
+    "long list": lambda: LongList([1.0]),
+    "array": lambda: np.eye(2).view(Odd),
+    "of a nameless class": lambda: Classless(),
+    "nameless class": lambda: Classless,
+}
+
+
+@pytest.mark.parametrize("kind", LIARS)
+def test_a_result_of_any_class_length_and_operator_gets_a_sentence(kind):
+    for name in ("softmax", "causal mask", "attention"):
+        found = outcome_of(check(name, lambda a, b=0, c=0: LIARS[kind]()))
+        assert found[0] in {"form", "different"}
+
+
+def test_a_masked_array_is_named_unless_nothing_is_hidden():
+    def masked(S_scaled):
+        return np.ma.array(right(S_scaled), mask=S_scaled > 0)
+
+    feedback = check("softmax", masked)
+    assert outcome_of(feedback) == ("form", "")
+    assert feedback.text.startswith("It is a masked array, and some of its entries are hidden")
+    assert outcome_of(check("softmax", lambda S_scaled: np.ma.array(right(S_scaled))))[0] == "right"
+
+
+def test_what_an_error_says_is_shown_to_a_bounded_length():
+    def answer(S_scaled):
+        raise ValueError("x" * 10**6)
+
+    assert len(check("softmax", answer).text) < 300
+
+
+@pytest.mark.parametrize("value", [30.00001, 29.99999999])
+def test_a_nearly_right_number_is_not_shown_as_the_right_one(value):
+    feedback = check("spread of scores", value + 0.001)
+    assert outcome_of(feedback) == ("different", "")
+    assert not feedback.text.startswith("30 is")
+
+
+# An answer that does not end
+
+main_thread_has_an_alarm = pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="the system has no alarm"
+)
+
+
+@main_thread_has_an_alarm
+def test_an_endless_answer_is_stopped_and_something_says_that_it_runs(quick, capsys):
+    def endless(S_scaled):
+        print("mine")
+        turns = 0
+        while True:
+            turns += 1
+
+    feedback = check("softmax", endless)
+    assert outcome_of(feedback) == ("endless", "")
+    assert "in line 5 of endless" in feedback.text or "in line 4 of endless" in feedback.text
+    assert capsys.readouterr().out == (
+        "endless is still running; it is stopped after 0.1 seconds.\n"
+    )
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+@main_thread_has_an_alarm
+def test_an_answer_that_catches_every_exception_is_stopped_all_the_same(quick):
+    def stubborn(S_scaled):
+        while True:
+            with contextlib.suppress(Exception):
+                sum(range(1000))
+
+    assert outcome_of(check("softmax", stubborn)) == ("endless", "")
+
+
+# What an answer changes is put back
+
+
+def patches(S_scaled):
+    np.array_equal = np.isclose = np.allclose = lambda *args, **options: True
+    np.exp = np.asarray = np.argwhere = None
+    np.mine = 1
+    return S_scaled
+
+
+def test_numpy_is_what_it_was_for_the_judge_and_afterwards():
+    before = dict(vars(np))
+    assert outcome_of(check("softmax", patches)) == ("different", "")
+    assert {name: id(value) for name, value in vars(np).items()} == {
+        name: id(value) for name, value in before.items()
+    }
+
+
+def test_numpy_patched_before_is_judged_as_it_was_and_left_patched(monkeypatch):
+    mine = lambda *args, **options: True  # noqa: E731
+    monkeypatch.setattr(np, "array_equal", mine)
+    monkeypatch.setattr(np, "exp", mine)
+    assert outcome_of(check("softmax", right)) == ("right", "")
+    assert outcome_of(check("softmax", lambda S_scaled: S_scaled)) == ("different", "")
+    assert np.array_equal is np.exp is mine
+
+
+def test_folder_path_limit_environment_and_output_are_put_back(tmp_path):
+    def rude(S_scaled):
+        os.chdir(tmp_path)
+        sys.path.clear()
+        sys.setrecursionlimit(70)
+        os.environ["MINE"] = "1"
+        os.environ.pop("PATH", None)
+        sys.stdout.close()
+        sys.stdout = None
+        return right(S_scaled)
+
+    def state():
+        return os.getcwd(), sys.path[:], sys.getrecursionlimit(), dict(os.environ), id(sys.stdout)
+
+    before = state()
+    assert outcome_of(check("softmax", rude)) == ("right", "")
+    assert state() == before
+
+
 # What is given to check
 
 SENTINEL = object()
@@ -733,7 +891,7 @@ def test_a_list_that_grows_from_call_to_call_is_seen_as_it_was():
 
 
 def test_an_answer_that_writes_into_the_same_memory_each_time_is_right():
-    memory = np.empty((5, 5))
+    memory = np.empty((7, 7))
 
     def answer(S, d_k):
         return np.divide(S, np.sqrt(d_k), out=memory[: S.shape[-2], : S.shape[-1]])

@@ -15,6 +15,8 @@ from scipy import special
 import attention_lib
 from attention_lib.exercises import check
 from attention_lib.exercises.catalogue import EXERCISES
+from attention_lib.exercises.engine import judge
+from attention_lib.exercises.inputs import Draw
 
 STAGES = ("cases", "extreme", "batch")
 
@@ -183,6 +185,37 @@ def test_no_case_is_smaller_than_the_first(exercise):
             assert sizes(case) == first or any(map(int.__gt__, sizes(case), first))
 
 
+def related(one, other):
+    """Say whether one size could be mistaken for another, as its square, double or half."""
+    return other in {one, one**2, 2 * one, one / 2, one**0.5}
+
+
+@every_exercise
+def test_some_inputs_have_sizes_that_cannot_be_mistaken_for_one_another(exercise):
+    if not exercise.fresh:
+        return
+    for case in exercise.drawn(Draw("tests"))["cases"]:
+        sizes = {size for part in case for size in np.shape(part) or (part,)}
+        assert len(sizes) > 1
+        assert not any(related(*pair) for pair in itertools.permutations(sizes, 2))
+        scores = next((np.abs(part) for part in case if np.asarray(part).dtype == float), None)
+        assert scores is None or len(np.unique(scores)) == scores.size
+
+
+@every_exercise
+def test_a_seed_draws_the_same_inputs_and_another_draws_others(exercise):
+    one, same_, other = (repr(exercise.drawn(Draw(seed))) for seed in ("a", "a", "b"))
+    assert one == same_
+    assert one != other or not exercise.fresh
+
+
+@every_mistake
+def test_every_mistake_has_its_name_on_inputs_drawn_anew(exercise, mistake):
+    drawn = exercise.with_drawn(Draw("tests"))
+    assert judge(drawn, answer(exercise, mistake.computation)).mistake == mistake.name
+    assert judge(drawn, answer(exercise, exercise.reference)).outcome == "right"
+
+
 # The sentences
 
 CODE = re.compile(r"np\.|axis=|keepdims|sqrt|swapaxes|@|lambda|return |\bdef\b|\]\[|==")
@@ -317,7 +350,7 @@ IN_WORDS = [
     ("scaling", "multiplied by the root of d_k", "Entry [0, 0] is 50 and should be 2"),
     ("weighted values", "V A instead of A V", "Entry [0, 1] is 1 instead of 2"),
     ("weighted values", "the mean of the values", "such as 2.00 4.00:"),
-    ("masked weights", "weights multiplied by 0, and left so", "your rows sum to 0.33:"),
+    ("masked weights", "weights multiplied by 0, and left so", "your rows sum to 0.33 0.75:"),
     ("masked weights", "scores multiplied by 0", "Entry [0, 0] is 0.5761 instead of 0.7311"),
     ("masked weights", "an even row where nothing may be seen", "is 0.3333 instead of 0,"),
     ("masked weights", "0 / 0 where nothing may be seen", "its row is nan nan nan,"),

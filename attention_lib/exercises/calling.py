@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .manners import Stopwatch, TooLong, all_calls, one_call
+from .manners import Stopwatch, TooLong, all_calls, one_call, restore_numpy
 
 DOTS = "...", "\N{HORIZONTAL ELLIPSIS}"  # a cell that wants a word shows them in quotes
 LONGEST_WORDS = 200  # of an error or a signature
 MOST_ENTRIES = 10_000  # of a result; no exercise has as many
+MOST_AXES = 30
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # another one at each run
 
 
@@ -31,7 +32,6 @@ class Run(NamedTuple):
     late: bool = False  # whether it had to be stopped
     changed: str = ""  # the argument that is not what it was
     printed: bool = False
-    drew: bool = False  # whether a global random generator was seeded or used
 
 
 class Answer:
@@ -64,14 +64,10 @@ class Answer:
 def call(function, case, parameters=(), time=None):
     """Call a function on copies of its input, and keep what it does to itself."""
     arguments = [part.copy() if isinstance(part, np.ndarray) else part for part in case]
-    run, output, drew = Run(), None, None
+    run, output = Run(), None
     try:
-        with one_call() as (output, drew):
-            try:
-                with (time or Stopwatch()).running():
-                    run = _attempt(function, arguments)
-            finally:
-                run = run._replace(drew=drew())
+        with one_call() as output, (time or Stopwatch()).running():
+            run = _attempt(function, arguments)
     except TooLong as error:
         run = Run(error="TooLong", words=_where(error, function), late=True)
     changed = [
@@ -85,7 +81,9 @@ def call(function, case, parameters=(), time=None):
 
 def _attempt(function, arguments):
     try:
-        return describe(function(*arguments))
+        result = function(*arguments)
+        restore_numpy()  # for whoever looks at the result
+        return describe(result)
     except (KeyboardInterrupt, TooLong):  # that is the reader, or the clock, not the answer
         raise
     except BaseException as error:  # quit() must not stop the kernel
@@ -127,7 +125,8 @@ def is_blank(result):
     """Say whether a result is still a `...`, in quotes or without, or holds one."""
     parts = [result]
     if is_a(result, np.ndarray):
-        parts = np.ndarray.ravel(result).tolist() if result.dtype == object else []
+        array = np.asarray(result)  # of NumPy's own class
+        parts = array.flat if array.dtype == object else []
     elif is_a(result, list):
         parts = list.__iter__(result)
     elif is_a(result, tuple):
@@ -187,7 +186,7 @@ def kind_of(value):
     if is_a(value, np.ma.MaskedArray):
         return "a masked array"
     if is_a(value, np.ndarray):
-        return f"an array of {np.ndarray.dtype.__get__(value)}"
+        return f"an array of {np.asarray(value).dtype}"
     name = _class_name(type(value))
     return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
 
@@ -206,12 +205,33 @@ def _comparable(result):
     The array is a copy: the result may be something that a later call changes.
     """
     try:
-        array = np.array(result)
+        array = np.array(_plain(result))
     except Exception:
         return None
     if array.dtype.kind in "biuf" or (array.dtype.kind == "U" and array.ndim == 0):
         return array
     return None
+
+
+def _plain(result, depth=0):
+    """Return a result without classes that could make NumPy walk through it for ever.
+
+    Raises
+    ------
+    TypeError
+        If it is nothing that numbers, truth values or a word can be taken from.
+    """
+    if depth > MOST_AXES:
+        raise TypeError("nested too deeply")
+    if is_a(result, (list, tuple, range)):
+        own = next(kind for kind in (list, tuple, range) if is_a(result, kind))
+        if own.__len__(result) > MOST_ENTRIES:
+            raise TypeError("too long")
+        return [_plain(part, depth + 1) for part in own.__iter__(result)]
+    plain = (np.ndarray, np.generic, bool, int, float, complex, str, bytes)
+    if is_a(result, plain) or hasattr(type(result), "__array__"):
+        return result
+    raise TypeError("no numbers")
 
 
 def _where(error, answer):

@@ -20,11 +20,11 @@ def judge(exercise, answer):
 @np.errstate(all="ignore")  # an answer may hold any numbers, and they are compared
 def examine(exercise, answer):
     """Return the feedback on an `Answer`, or on what stands for one in another process."""
-    with answer.manners():
-        return _examine(exercise, answer)
+    with answer.manners() as drew:
+        return _examine(exercise, answer, drew)
 
 
-def _examine(exercise, answer):
+def _examine(exercise, answer, drew):
     parameters = list(inspect.signature(exercise.reference).parameters)
     if parameters and not answer.callable:
         return _about_no_function(exercise, answer)
@@ -53,7 +53,7 @@ def _examine(exercise, answer):
         trial.verdict("cases", runs)
         or trial.verdict("extreme", extreme_runs)
         or trial.verdict("batch", batch_runs)
-        or trial.manners(runs + extreme_runs)
+        or trial.manners(runs + extreme_runs, drew())
         or Feedback(exercise.name, "right", exercise.notice, remarks=tuple(trial.remarks))
     )
 
@@ -143,7 +143,7 @@ class _Trial:
             "in front of the last two alone would serve both."
         )
 
-    def manners(self, runs):
+    def manners(self, runs, drew):
         """Return what is wrong with a function whose numbers are right, or None; add remarks."""
         run, name = runs[0], self.exercise.name
         if not self.parameters:
@@ -168,7 +168,7 @@ class _Trial:
             self.remarks.append(
                 "What it prints is not shown here; take the print out when you are done."
             )
-        if any(run.drew for run in runs):
+        if drew:
             self.remarks.append(
                 "It seeds or uses NumPy's or Python's global random generator, which this does not need; the "
                 "generator has been put back."

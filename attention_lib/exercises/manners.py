@@ -16,7 +16,10 @@ SECONDS = 10.0  # that all calls of one answer may take together
 TELL_AFTER = 3.0  # seconds, after which a reader is told that something still runs
 
 # NumPy as it was before anybody could change it.
-_NUMPY = [(vars(module), dict(vars(module))) for module in (np, np.linalg, np.random)]
+_NUMPY = [
+    (vars(module), dict(vars(module)), list(vars(module).values()))
+    for module in (np, np.linalg, np.random)
+]
 
 
 class TooLong(BaseException):
@@ -46,6 +49,7 @@ class Stopwatch:
     def __init__(self, seconds=SECONDS, subject="Your function"):
         self.seconds = self.left = seconds
         self.subject = subject
+        self._page = sys.stdout  # which an answer's own output does not reach
 
     @contextlib.contextmanager
     def running(self):
@@ -54,7 +58,7 @@ class Stopwatch:
         if not hasattr(signal, "setitimer") or not in_main_thread:
             yield
             return
-        start, page, told = time.monotonic(), sys.stdout, self.left < self.seconds - TELL_AFTER
+        start, told = time.monotonic(), self.left < self.seconds - TELL_AFTER
 
         def ring(_number, _frame):
             nonlocal told
@@ -63,10 +67,10 @@ class Stopwatch:
             if not told:
                 told = True
                 with contextlib.suppress(Exception):
-                    page.write(
+                    self._page.write(
                         f"{self.subject} is still running; it is stopped after {self.seconds:g} seconds.\n"
                     )
-                    page.flush()
+                    self._page.flush()
 
         handler = signal.signal(signal.SIGALRM, ring)
         # Again and again: whoever catches everything, catches the first one.
@@ -81,53 +85,56 @@ class Stopwatch:
 
 @contextlib.contextmanager
 def one_call():
-    """Run a block without output and warnings; put back what a single call may have changed.
+    """Run a block without output and warnings; put back what would disturb whoever judges.
 
     Yields
     ------
-    Silence, function
-        Where the output goes, and what says whether a global random generator was used.
+    Silence
+        Where the output goes.
     """
-    output, states = Silence(), (np.random.get_state(), random.getstate())
-    limit, path, streams = (
-        sys.getrecursionlimit(),
-        sys.path[:],
-        (sys.stdin, sys.stdout, sys.stderr),
-    )
+    output, limit, path = Silence(), sys.getrecursionlimit(), sys.path[:]
+    streams = sys.stdin, sys.stdout, sys.stderr
+    try:
+        with np.errstate(all="ignore"), np.printoptions(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sys.stdout = sys.stderr = output
+            yield output
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = streams
+        sys.setrecursionlimit(limit)
+        sys.path[:] = path
+        restore_numpy()
+
+
+@contextlib.contextmanager
+def all_calls():
+    """Run a block with NumPy as it was at first, and put back whatever its calls have changed.
+
+    Yields
+    ------
+    function
+        It says whether a global random generator was used.
+    """
+    try:
+        folder = os.getcwd()
+    except OSError:  # it is gone
+        folder = None
+    environment, found = dict(os.environ), [dict(space) for space, *_ in _NUMPY]
+    states = np.random.get_state(), random.getstate()
 
     def drew():
         now = np.random.get_state(), random.getstate()
         same = all(np.array_equal(*pair) for pair in zip(states[0], now[0], strict=True))
         return not same or states[1] != now[1]
 
-    try:
-        with np.errstate(all="ignore"), np.printoptions(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            sys.stdout = sys.stderr = output
-            yield output, drew
-    finally:
-        sys.stdin, sys.stdout, sys.stderr = streams
-        sys.setrecursionlimit(limit)
-        sys.path[:] = path
-        restore_numpy()
-        np.random.set_state(states[0])
-        random.setstate(states[1])
-
-
-@contextlib.contextmanager
-def all_calls():
-    """Run a block with NumPy as it was at first; put back the folder, the environment, and NumPy."""
-    try:
-        folder = os.getcwd()
-    except OSError:  # it is gone
-        folder = None
-    environment, found = dict(os.environ), [dict(space) for space, _ in _NUMPY]
     restore_numpy()
     try:
-        yield
+        yield drew
     finally:
-        for (space, _), before in zip(_NUMPY, found, strict=True):
+        for (space, *_), before in zip(_NUMPY, found, strict=True):
             _fill(space, before)
+        np.random.set_state(states[0])
+        random.setstate(states[1])
         if dict(os.environ) != environment:
             os.environ.clear()
             os.environ.update(environment)
@@ -138,14 +145,17 @@ def all_calls():
 
 def restore_numpy():
     """Make NumPy what it was when the exercises were imported."""
-    for space, before in _NUMPY:
-        _fill(space, before)
+    for space, before, values in _NUMPY:
+        try:
+            untouched = list(space.values()) == values  # one that is itself needs no comparison
+        except Exception:
+            untouched = False
+        if not untouched:
+            _fill(space, before)
 
 
 def _fill(space, before):
     """Give a namespace the values that it had, whatever came in between."""
-    if list(map(id, space.values())) == list(map(id, before.values())):
-        return
     for name in space.keys() - before.keys():
         # A submodule that was imported meanwhile is no change.
         if type(space[name]) is not type(np):

@@ -65,6 +65,13 @@ def add_to_matrices(exercise):
     def _whole(*case):
         return np.trunc(right(*case))
 
+    add_to_rows(exercise)
+
+
+def add_to_rows(exercise):
+    """Add what goes wrong when a loop fills a matrix row by row."""
+    right = exercise.reference
+
     @exercise.mistake(
         "one list in place of all rows",
         "All your rows are the last one, {row}: multiplying a list of a list repeats the same row, so that a number "

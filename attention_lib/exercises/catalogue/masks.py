@@ -36,14 +36,17 @@ MASKED_WEIGHTS = Exercise(
     "masked weights",
     lambda S_scaled, mask: softmax(apply_mask(S_scaled, mask)),
     cases=[
-        (np.array([[1.0, 0.0, 2.0]]), np.array([[True, True, False]])),
+        (
+            np.array([[1.0, 0.0, 2.0], [0.5, -1.0, 1.5]]),
+            np.array([[True, True, False], [False, True, True]]),
+        ),
         (
             np.array([[0.5, -1.0, 2.0], [1.0, 1.5, 0.0], [0.3, 0.8, -0.5]]),
             np.array([[True, True, False], [False, True, True], [True, False, True]]),
         ),
         (
             np.array([[0.2, -0.4, 1.0, 0.6, 2.2], [0.7, 0.1, -0.3, 1.2, 0.4]]),
-            np.array([[True, False, False, False, False], [True, True, False, True, False]]),
+            np.array([[True, False, False, False, True], [True, True, True, True, False]]),
         ),
     ],
     fresh=_any_scores_and_mask,
@@ -139,6 +142,24 @@ def _finite_added(S_scaled, mask):
 
 
 @MASKED_WEIGHTS.mistake(
+    "a finite number instead of minus infinity, and empty rows mended",
+    "Right on ordinary scores, and where nothing may be seen. When a visible score is very low, the hidden key wins: "
+    "entry {entry} is {got} and should be {want}. Which number is below every score?",
+)
+def _finite_and_mended(S_scaled, mask):
+    return np.where(mask.any(axis=-1, keepdims=True), _finite(S_scaled, mask), 0)
+
+
+@MASKED_WEIGHTS.mistake(
+    "a finite number instead of minus infinity, and hidden weights mended",
+    "Right on ordinary scores, and hidden keys have no weight. When a visible score is very low, a hidden key still "
+    "takes from it: entry {entry} is {got} and should be {want}. Which number is below every score?",
+)
+def _finite_and_hidden_again(S_scaled, mask):
+    return _finite(S_scaled, mask) * mask
+
+
+@MASKED_WEIGHTS.mistake(
     "everything open where nothing may be seen",
     "Right, except for a query that may see nothing: entry {entry} is {got} instead of {want}, its share without a "
     "mask. Is there a key that such a query may attend to?",
@@ -185,7 +206,7 @@ def _over_columns(S_scaled, mask):
 
 @MASKED_WEIGHTS.mistake(
     "the mask added as 0 and 1",
-    "Entry {entry} is {got} instead of {want}: a visible score is only 1 higher than before, and a hidden key "
+    "Entry {entry} is {got} instead of {want}: a visible score gains only 1 on a hidden one, and a hidden key "
     "still gets its share. How low must a hidden score be for its weight to be 0?",
 )
 def _added(S_scaled, mask):

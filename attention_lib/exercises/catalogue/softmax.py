@@ -124,8 +124,9 @@ def _no_exponential(S_scaled):
 
 @SOFTMAX.mistake(
     "argmax",
-    "Every row of yours is one-hot, such as {row}: the best key takes everything. Entry {entry} should be {want}. "
-    "How would a second-best key ever get a share?",
+    "Every row of yours is one-hot, such as {row}: the best key takes everything, as if by argmax, or the rest was cut "
+    "off because the array holds whole numbers alone. Entry {entry} should be {want}. How would a "
+    "second-best key ever get a share?",
 )
 def _argmax(S_scaled):
     return (S_scaled == S_scaled.max(axis=-1, keepdims=True)).astype(float)
@@ -150,9 +151,9 @@ def _logarithm(S_scaled):
 
 
 @SOFTMAX.mistake(
-    "exponentials of the scores less their maximum, without the division",
-    "Your rows sum to {row_sums}, and the largest number of each is 1. The exponentials are there. What makes a row of "
-    "them sum to 1?",
+    "exponentials whose largest is 1, not divided by their sum",
+    "Your rows sum to {row_sums}, and the largest number of each is 1. Either the scores lost their maximum and the "
+    "division is missing, or each row was divided by its largest exponential. What makes a row sum to 1?",
 )
 def _stable_but_not_divided(S_scaled):
     return np.exp(S_scaled - S_scaled.max(axis=-1, keepdims=True))
@@ -244,7 +245,16 @@ def _growing_sum(S_scaled):
     return exponentials / np.cumsum(exponentials, axis=-1)
 
 
-loops.add_to_matrices(SOFTMAX)
+@SOFTMAX.mistake(
+    "zeros alone",
+    "All your numbers are 0, and entry {entry} should be {want}. Either nothing was written into the array, or it "
+    "holds whole numbers alone and cut off what stands behind the point. Which is it?",
+)
+def _zeros(S_scaled):
+    return np.zeros_like(S_scaled)
+
+
+loops.add_to_rows(SOFTMAX)
 
 
 # Entropy

@@ -349,8 +349,8 @@ def _root(Q):
 
 @ATTENTION.mistake(
     "no scaling",
-    "Entry {entry} is {got} instead of {want}: the scores went into the softmax as they are. What does the "
-    "equation divide them by?",
+    "Entry {entry} is {got} instead of {want}: the scores went into the softmax undivided. What does the equation "
+    "divide them by?",
 )
 def _no_scaling(Q, K, V):
     return softmax(_scores(Q, K)) @ V
@@ -376,8 +376,8 @@ def _times_root(Q, K, V):
 
 @ATTENTION.mistake(
     "d_k fixed at 4",
-    "Right for queries of width 4, as in the worked example. For queries of another width, entry {entry} is {got} "
-    "instead of {want}. Where can the function read d_k?",
+    "Right for queries of width 4, as in the worked example, because the scores are divided by 2. For queries of "
+    "another width, entry {entry} is {got} instead of {want}. Where can the function read d_k?",
 )
 def _fixed_width(Q, K, V):
     return softmax(_scores(Q, K) / 2) @ V
@@ -448,8 +448,8 @@ def _scaled_after(Q, K, V):
 
 @ATTENTION.mistake(
     "softmax over the columns",
-    "Entry {entry} is {got} instead of {want}: the softmax ran over the queries. Whose shares should sum to "
-    "1, one query's or one key's?",
+    "Entry {entry} is {got} instead of {want}: the softmax ran over the queries, or Q and K changed places "
+    "and the weights were turned. Whose shares should sum to 1, one query's or one key's?",
 )
 def _attention_over_columns(Q, K, V):
     return softmax(_scores(Q, K) / _root(Q), axis=-2) @ V

@@ -1,5 +1,6 @@
 """Inputs that every function of the maths must treat alike."""
 
+import signal
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -10,6 +11,24 @@ from hypothesis import settings
 # The same examples on every machine, so that a test never fails by chance.
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def children_that_heed_signals():
+    """Let what the tests start end by Ctrl-C, also where a shell made all of it deaf to that.
+
+    As "nohup make test &" does. A handler that does nothing is not inherited, to ignore is.
+    """
+    deaf = [
+        number
+        for name in ("SIGINT", "SIGHUP")
+        if (number := getattr(signal, name, None)) and signal.getsignal(number) == signal.SIG_IGN
+    ]
+    for number in deaf:
+        signal.signal(number, lambda *_: None)
+    yield
+    for number in deaf:
+        signal.signal(number, signal.SIG_IGN)
 
 
 class Refused(NamedTuple):

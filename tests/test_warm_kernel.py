@@ -40,10 +40,20 @@ class Run:
             for number in ignoring:
                 signal.signal(number, signal.SIG_IGN)
 
+        options = [
+            *(
+                "-c",
+                os.devnull,
+                f"--rootdir={folder}",
+                "-p",
+                "nbval_strict",
+                "-p",
+                "no:cacheprovider",
+            ),
+            *("--kernels=warm", "--nbval", "--nbval-current-env", *options, "notebooks"),
+        ]
         self.pytest = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-c", os.devnull, f"--rootdir={folder}"]
-            + ["-p", "nbval_strict", "-p", "no:cacheprovider", "--kernels=warm"]
-            + ["--nbval", "--nbval-current-env", *options, "notebooks"],
+            [sys.executable, "-m", "pytest", *options],
             cwd=folder,
             env=os.environ | {"PYTHONPATH": str(ROOT / "tools"), "RUN": self.mark[4:].decode()},
             stdout=subprocess.DEVNULL,
@@ -115,10 +125,9 @@ def test_nothing_is_left(tmp_path, busy, how, workers):
 def test_no_kernel_outlives_the_server_it_was_forked_from(tmp_path):
     run = Run(tmp_path, cell(BUSY["in C, deaf to interrupts"]), ["-n0"])
     assert run.has_kernels(1)
-    for process in run.processes():
+    for process in run.processes().keys() - run.kernels():
         if b"serve" in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0"):
-            if process not in run.kernels():
-                os.kill(process, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
     assert until(lambda: not run.kernels())
     os.killpg(run.pytest.pid, signal.SIGKILL)
     run.pytest.wait()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-from surroundings import ROOT, of_kernel, settle
+from surroundings import ROOT, notebooks, of_kernel, settle
 
 # The same in every notebook, so that none asks for somebody's private kernel.
 METADATA = {
@@ -82,7 +82,7 @@ def main(arguments):
     if not paths:
         image = ROOT / "docs" / "attention_weights.png"
         changed += [image] if store(image, readme_picture().png, check) else []
-        paths = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
+        paths = notebooks()
     for path in paths:
         start = time.perf_counter()
         print(f"{os.path.relpath(path, ROOT)}: ", end="", flush=True)

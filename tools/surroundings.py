@@ -15,10 +15,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-DROPPED = """
-    PYTHONDEVMODE PYTHONINSPECT PYTHONOPTIMIZE PYTHONSTARTUP PYTHONWARNINGS
-    JUPYTER_CONFIG_PATH JUPYTER_PATH
-    """.split()
+DROPPED = [
+    *("PYTHONDEVMODE", "PYTHONINSPECT", "PYTHONOPTIMIZE", "PYTHONSTARTUP", "PYTHONWARNINGS"),
+    *("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"),
+]
+
+
+def notebooks():
+    """Return the notebooks of the project, without the copies that JupyterLab keeps of them."""
+    inside = (ROOT / "notebooks").rglob("*.ipynb")
+    return sorted(path for path in inside if ".ipynb_checkpoints" not in path.parts)
 
 
 def settle():

@@ -38,6 +38,10 @@ def pytest_addoption(parser, pluginmanager):
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
+    if sys.flags.optimize > 1 and not getattr(config.option, "numprocesses", None):
+        raise pytest.UsageError(
+            "Python runs with -OO, which drops docstrings and so the examples in them. Unset PYTHONOPTIMIZE."
+        )
     if not hasattr(config, "workerinput"):  # workers have them from the process that started them
         settle()
     if config.option.nbval_sanitize_with:  # pytest may have been called from another folder

@@ -197,6 +197,8 @@ RUN = {
     ),
     "figure that is new": new_cell("plt.plot([1, 2])", outputs=[]),
     "error that is new": new_cell("1 / 0", outputs=[]),
+    "name gone when a reader goes back": new_cell("del S_scaled", outputs=[]),
+    "numbers changed when a reader goes back": new_cell("S_scaled = 2 * S_scaled", outputs=[]),
 }
 
 # A fault in the package: file, what stands there, what it is changed to.

@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 
 import nbformat
-from refresh import METADATA, ROOT
+from refresh import METADATA
+from surroundings import ROOT, notebooks
 
 MOST_LINES = 15
 MOST_WORDS = 150
@@ -235,8 +236,11 @@ def _about_outputs(cell):
 
 def everything():
     """Return what the project keeps clean: notebooks, pages, and the package."""
-    pages, notebooks = sorted(ROOT.glob("*.md")), sorted((ROOT / "notebooks").rglob("*.ipynb"))
-    return [*notebooks, *pages, *sorted((ROOT / "attention_lib").rglob("*.py"))]
+    return [
+        *notebooks(),
+        *sorted(ROOT.glob("*.md")),
+        *sorted((ROOT / "attention_lib").rglob("*.py")),
+    ]
 
 
 def main(arguments):

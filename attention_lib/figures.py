@@ -339,7 +339,8 @@ def _sentence(ax):
     axes = (f" of {up}" if up else "") + (
         f" {'against' if up else 'over'} {across}" if across else ""
     )
-    return f"Plot{title}{axes}" + _clauses(things + plots_in_words.crossings(ax))
+    said = _clauses(things + plots_in_words.crossings(ax))
+    return f"Plot{title}{axes}{said or ', empty'}"
 
 
 def _clauses(things: list[Thing]):
@@ -348,9 +349,9 @@ def _clauses(things: list[Thing]):
     clauses = named or [thing.brief for thing in things if thing.brief]
     fitting = _fitting(clauses, MOST_BYTES_OF_ALT // 2)
     rest = len(clauses) - len(fitting)
-    return (": " if clauses else "") + ", ".join(
-        [*fitting, *([f"and {rest} more things"] if rest else [])]
-    )
+    if not clauses:
+        return ""
+    return ": " + ", ".join([*fitting, *([f"and {rest} more things"] if rest else [])])
 
 
 # Heatmaps
@@ -380,7 +381,7 @@ def _sentence_of_image(ax, title):
     ends = []
     if np.nanmax(M) == np.nanmin(M) and M.size > 1:
         ends.append(
-            f"{cell_text(np.nanmax(M))} in every cell" + " with a number" * np.isnan(M).any()
+            f"{cell_text(np.nanmax(M))} in every cell" + " with a number" * bool(np.isnan(M).any())
         )
     else:
         for word, pick in (("highest", np.nanargmax), ("lowest", np.nanargmin)):
@@ -422,11 +423,15 @@ def _heading_of_image(ax):
         return f"picture in colours of its own, {height} by {width} pixels, mean colour {mean}"
     n_rows, n_columns = image.get_array().shape
     return (
-        f"heatmap, {n_rows} rows ({_one_line(ax.get_ylabel())}) by {n_columns} columns "
-        f"({_one_line(ax.get_xlabel())}), "
+        f"heatmap, {n_rows} rows{_in_brackets(ax.get_ylabel())} by "
+        f"{n_columns} columns{_in_brackets(ax.get_xlabel())}, "
         f"{image.cmap.name} from {number(image.norm.vmin)} to {number(image.norm.vmax)}"
-        + (f" ({_quantity(ax)})" if _quantity(ax) else "")
+        + _in_brackets(_quantity(ax))
     )
+
+
+def _in_brackets(words):
+    return f" ({_one_line(words)})" if words else ""
 
 
 def _image_lines(ax, allowance):

@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
 from . import validation
-from .tokens import LITERAL, distinct_labels, font_families
+from .tokens import LITERAL, distinct_labels, font_families, with_glyphs
 
 
 class _Kind(NamedTuple):
@@ -214,7 +214,14 @@ def plot_heatmaps(
         _Panel(M, kind, *names, limit, title, ylabel, xlabel, colorbar=False)
         for title, M, names in zip(panels, matrices, labels, strict=True)
     ]
-    return _draw_figure(_in_rows(drawn, numbers), numbers)[0]
+    grid = _in_rows(drawn, numbers)
+    figure, _ = _draw_figure(grid, numbers)
+    # How much room labels need is known once they are drawn.
+    for length in _lengths_of_rows(len(drawn)):
+        if length < len(grid[0]) and figure.get_figwidth() > WIDEST + 1:
+            plt.close(figure)
+            figure, _ = _draw_figure(_grid(drawn, length), numbers)
+    return figure
 
 
 def plot_steps(steps, V=None, *, queries=None, keys=None, title=None):
@@ -335,7 +342,8 @@ def _in_rows(panels, numbers):
     most = max(max(panel.M.shape) for panel in panels)
     for grid in grids:
         # All labels, or a panel of some size; side by side in any case.
-        if _size_of_cells(grid)[0] >= min(0.17, 2.6 / most) or len(grid[0]) == 2:
+        cell, width = _size_of_cells(grid)
+        if (cell >= min(0.17, 2.6 / most) and width <= WIDEST) or len(grid[0]) == 2:
             return grid
     return grids[-1]
 
@@ -412,7 +420,7 @@ def _draw_figure(grid, numbers, heading=None):
     for ax, panel in _pairs(axes, grid):
         _draw_panel(ax, panel, max(room, ax.bbox.width / figure.dpi))
     if heading is not None:
-        heading = figure.suptitle(heading, usetex=False, family=font_families())
+        heading = figure.suptitle(with_glyphs(heading), usetex=False, family=font_families())
         _wrap(heading, WIDEST)
     _arrange(figure, axes, heading)
     _draw_all_numbers(list(_pairs(axes, grid)), numbers)
@@ -429,8 +437,8 @@ def _draw_panel(ax, panel, room=None):
     image = _draw_cells(ax, M, kind, panel.limit)
     _draw_labels(ax, panel.rows, panel.columns)
     style = {"usetex": False, "family": font_families()}
-    ax.set_ylabel(panel.ylabel, **style)
-    ax.set_xlabel(panel.xlabel, **style)
+    ax.set_ylabel(with_glyphs(panel.ylabel), **style)
+    ax.set_xlabel(with_glyphs(panel.xlabel), **style)
     if not panel.labels_rows:
         ax.tick_params(labelleft=False)
         ax.yaxis.label.set_visible(False)
@@ -438,7 +446,7 @@ def _draw_panel(ax, panel, room=None):
     if kind == "mask" and max(M.shape) <= MOST_NUMBERED:
         _draw_borders(ax, M)
     if panel.title is not None:
-        ax.set_title(panel.title, pad=8 + above, **style)
+        ax.set_title(with_glyphs(panel.title), pad=8 + above, **style)
         if room is not None:
             _wrap(ax.title, room)
         elif above:
@@ -614,10 +622,12 @@ def _cell_texts(M):
 
 def _draw_numbers(ax, M, size):
     (image,) = ax.images
+    families = font_families()
     for (i, j), text in _cell_texts(M).items():
         dark = _luminance(image.cmap(image.norm(M[i, j]))) <= MIDDLE
         colour = "white" if dark else "black"
         style = {"ha": "center", "va": "center", "color": colour, "fontsize": size}
+        style["family"] = families
         ax.text(j, i, text, **style, **LITERAL)
 
 
@@ -665,7 +675,7 @@ def _draw_missing(ax, M, kind):
             loc="lower left",
             bbox_to_anchor=(-0.02, 1.0),
             frameon=False,
-            fontsize="small",
+            prop={"family": font_families(), "size": "small"},
             borderaxespad=0.1,
             columnspacing=1,
         )
@@ -706,10 +716,11 @@ def _draw_colorbar(ax, image, kind):
         norm.vmin, norm.vmax
     )
     ticks = [tick for tick in ticks if norm.vmin <= tick <= norm.vmax]
-    bar.set_ticks(ticks, labels=[_tick_text(tick) for tick in ticks], **LITERAL)
+    style = {"family": font_families()} | LITERAL
+    bar.set_ticks(ticks, labels=[_tick_text(tick) for tick in ticks], **style)
     hues = KINDS[kind].hues if height >= 2 else KINDS[kind].hues.replace(", ", ",\n")
     label = f"{KINDS[kind].quantity}\n{hues}" if hues else KINDS[kind].quantity
-    bar.set_label(label, usetex=False)
+    bar.set_label(label, **style)
     bar.outline.set_visible(False)
 
 

@@ -54,6 +54,9 @@ class Thing(NamedTuple):
 
 def things(ax, skip=()):
     """Return everything that is drawn in a panel, but for its axes and its title."""
+    if ax.name == "3d":
+        words = "a plot in three dimensions, for which there are no words here"
+        return [Thing(words, words, True)]
     ax.xaxis.get_view_interval()  # the limits may be waiting for an update
     said = {id(artist) for artist in skip}
     frame = (ax.patch, ax.title, *(text for text in ax.get_children() if _is_side_title(ax, text)))
@@ -106,14 +109,15 @@ def things_of_figure(figure):
         elif isinstance(artist, Legend):
             lines.append(f"  {_legend(artist).text}")
         elif artist.get_visible():
-            lines.append(f"  a {type(artist).__name__} outside the panels")
+            lines.append(f"  {type(artist).__name__} outside the panels")
     return lines
 
 
 def name_of(ax, which):
     """Return the label of an axis, x or y, or that of a panel which shares it; "" without one."""
     shared = ax.get_shared_x_axes() if which == "x" else ax.get_shared_y_axes()
-    for panel in (ax, *sorted(shared.get_siblings(ax), key=ax.figure.axes.index)):
+    sharing = shared.get_siblings(ax)
+    for panel in (ax, *(other for other in ax.get_figure(root=True).axes if other in sharing)):
         label = panel.get_xlabel() if which == "x" else panel.get_ylabel()
         if label:
             return " ".join(label.split("\n"))
@@ -181,7 +185,7 @@ def _line(line, label, ax, places):
             "",
         }
         if points:
-            return _points(label, x, y, places)
+            return _points(label, x, y, places, ax)
         return Thing(_full("line", label, x, y), _course(ax, label, x, y), named)
     if in_x or in_y:
         way, place = (
@@ -221,26 +225,25 @@ def _course(ax, label, x, y):
         return f"{name} without a point"
     if len(x) == 1:
         return f"{name} at {_point(x[0], y[0])}"
-    start = f"{name} from {_point(x[0], y[0])}"
+    start, end = _point(x[0], y[0]), _point(x[-1], y[-1])
     if not ((np.diff(x) >= 0).all() or (np.diff(x) <= 0).all()):
-        return f"{start} to {_point(x[-1], y[-1])} by way of {len(x) - 2} points" * (
-            len(x) > 2
-        ) or (f"{start} to {_point(x[-1], y[-1])}")
+        return f"{name} from {start} to {end}, by way of {len(x) - 2} points"
     heights = _scaled(y, ax.yaxis)
     if not np.ptp(heights) > 1e-9 * max(1.0, np.abs(heights).max()):
-        return f"{start} to {_point(x[-1], y[-1])}, level"
+        return f"{name} level from {start} to {end}"
     turns = _turns(heights)
+    if len(turns) == 2:
+        way = "rises" if heights[-1] > heights[0] else "falls"
+        return f"{name} {way} from {start} to {end}{_steepest(ax, x, heights)}"
     if len(turns) - 2 <= MOST_TURNS:
-        ways = []
-        for i, j in itertools.pairwise(turns):
-            way = "rises" if heights[j] > heights[i] else "falls"
-            if abs(heights[j] - heights[i]) < 0.02 * np.ptp(heights):
-                way = "stays level"
-            ways.append(f"{way} to {_point(x[j], y[j])}{_steepest(ax, x, heights, i, j)}")
-        return f"{start} {', then '.join(ways)}"
+        ways = [
+            f"{'rises' if heights[j] > heights[i] else 'falls'} to {_point(x[j], y[j])}"
+            for i, j in itertools.pairwise(turns)
+        ]
+        return f"{name} starts at {start}, {', then '.join(ways)}"
     low, high = y.argmin(), y.argmax()
     return (
-        f"{start} up and down to {_point(x[-1], y[-1])}, with {len(turns) - 2} turns, lowest "
+        f"{name} goes up and down from {start} to {end}, with {len(turns) - 2} turns, lowest "
         f"{_point(x[low], y[low])}, highest {_point(x[high], y[high])}"
     )
 
@@ -248,40 +251,33 @@ def _course(ax, label, x, y):
 def _turns(y, least=0.05):
     """Return where a curve turns by more than a twentieth of its range, its ends included."""
     least *= np.ptp(y)
-    turns, best, way = [0], 0, 0
-    for i in range(1, len(y)):
-        step = y[i] - y[best]
-        if way == 0:
-            if abs(step) > least:
-                way, best = (1 if step > 0 else -1), i
-        elif step * way >= 0:
-            best = i
-        elif abs(step) > least:
-            turns.append(best)
-            way, best = -way, i
-    if way == 0:  # it leaves its start by less at a time: the extremes tell
-        turns += sorted({int(y.argmin()), int(y.argmax())} - {0, len(y) - 1})
-    if best not in (0, len(y) - 1) and abs(y[-1] - y[best]) > 0.01 * np.ptp(y) and way:
-        turns.append(best)
+    low = high = 0  # since the last turn, the lowest and the highest place
+    turns, way = [0], 0
+    for i, height in enumerate(y):
+        low = i if height < y[low] else low
+        high = i if height > y[high] else high
+        # It has turned where it has left its last extreme behind by enough.
+        if way >= 0 and y[high] - height > least:
+            turns += [high] if way or high else []
+            way, low = -1, i
+            high = i
+        elif way <= 0 and height - y[low] > least:
+            turns += [low] if way or low else []
+            way, high = 1, i
+            low = i
     return [*dict.fromkeys([*turns, len(y) - 1])]
 
 
-def _steepest(ax, x, heights, i, j):
+def _steepest(ax, x, heights):
     """Say where most of a long rise or fall lies, if it is in less than half of its way."""
-    part = heights[i : j + 1]
-    if j - i < 5:
+    if len(x) < 6:
         return ""
-    done = (part - part[0]) / (part[-1] - part[0]) if part[-1] != part[0] else np.zeros(1)
-    if len(done) < 2:
+    done = (heights - heights[0]) / (heights[-1] - heights[0])
+    begin, end = max(0, int(np.argmax(done > 0.1)) - 1), int(np.argmax(done >= 0.9))
+    along = _scaled(x, ax.xaxis)
+    if end <= begin or abs(along[end] - along[begin]) >= 0.5 * abs(along[-1] - along[0]):
         return ""
-    begin, end = int(np.argmax(done > 0.1)), int(np.argmax(done >= 0.9))
-    along = _scaled(x[i : j + 1], ax.xaxis)
-    if end <= begin or abs(along[end] - along[max(0, begin - 1)]) >= 0.5 * abs(
-        along[-1] - along[0]
-    ):
-        return ""
-    at = x[i + max(0, begin - 1)], x[i + end]
-    return f" (most of it between {short(at[0])} and {short(at[1])})"
+    return f" (most of it between {short(x[begin])} and {short(x[end])})"
 
 
 def _meeting(ax, one, other):
@@ -376,17 +372,22 @@ class _Places:
         return names
 
 
-def _points(label, x, y, places):
+def _points(label, x, y, places, ax):
     names = places.name(np.stack([x, y], axis=-1)) if len(x) <= 200 else [""] * len(x)
     places.names |= {
         (number(a), number(b)): name for a, b, name in zip(x, y, names, strict=True) if name
     }
-    if len(x) <= MOST_POINTS:
+    steps = np.diff(x)
+    if not any(names) and len(x) > 4 and ((steps > 0).all() or (steps < 0).all()):
+        brief = _course(ax, label, x, y)  # measured along an axis, as a curve is
+    elif len(x) <= MOST_POINTS:
         where = " at " if len(x) == 1 else " "
         listed = ", ".join(
             f"{name} {_point(a, b)}".strip() for a, b, name in zip(x, y, names, strict=True)
         )
-        brief = (f'"{label}"' if label else "points") + where + listed
+        brief = (f'"{label}"' if label else "points") + (
+            where + listed if len(x) else " without one"
+        )
     else:
         brief = (
             (f'"{label}": ' if label else "")
@@ -398,7 +399,7 @@ def _points(label, x, y, places):
 
 def _scatter(collection, places):
     x, y = np.ma.filled(np.ma.asarray(collection.get_offsets(), dtype=float), np.nan).T
-    return _points(_label(collection), x, y, places)
+    return _points(_label(collection), x, y, places, collection.axes)
 
 
 # Bars, error bars
@@ -609,8 +610,8 @@ def _arrows(ax, said, places):
         if isinstance(text, Annotation) and text.arrow_patch is not None and _is_seen(text):
             said.add(id(text))
             ends = (
-                _in_data(text, text.xyann, text.anncoords),
-                _in_data(text, text.xy, text.xycoords),
+                _in_data(text.xyann, text.anncoords),
+                _in_data(text.xy, text.xycoords),
             )
             found.append((text.get_text(), *ends))
     for patch in ax.patches:
@@ -641,16 +642,9 @@ def _arrows(ax, said, places):
         yield Thing(words, words, True)
 
 
-def _in_data(text, place, coordinates):
+def _in_data(place, coordinates):
     """Return a place in data coordinates, or None where it is measured in something else."""
-    if coordinates == "data":
-        return tuple(
-            map(
-                float,
-                text.axes.transData.inverted().transform(text.axes.transData.transform(place)),
-            )
-        )
-    return None
+    return tuple(map(float, place)) if coordinates == "data" else None
 
 
 def _patch(patch, ax):
@@ -728,7 +722,9 @@ def _legend(legend):
 
 
 def _unknown(artist, ax):
-    words = f"a {type(artist).__name__}{_quoted(_label(artist))}"
+    inside = [text.get_text() for text in artist.findobj(Text) if text.get_text()]
+    words = f"{type(artist).__name__}{_quoted(_label(artist))}"
+    words += f" with the text {' | '.join(inside)!r}" if inside else ""
     return Thing(f"{words}{_extent(artist, ax)}", words, True)
 
 
@@ -826,4 +822,4 @@ def number(value):
 def short(value):
     """Return a number for a sentence, to three digits, whole from a thousand on."""
     text = f"{float(value):z.3g}"
-    return f"{float(value):z.4g}" if "e" in text else text
+    return text if "e" not in text else f"{float(value):z.4g}" if abs(value) > 1 else f"{value:.2g}"

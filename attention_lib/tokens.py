@@ -12,6 +12,8 @@ from matplotlib import font_manager, rcParams
 LITERAL = {"parse_math": False, "usetex": False}
 LONGEST = 14  # characters of one drawn label; longer tokens end in an ellipsis
 
+GENERIC = {"serif", "sans-serif", "cursive", "fantasy", "monospace"}
+
 # Looked for in this order when the usual font lacks a character. None has to be installed.
 FALLBACK_FONTS = (
     "Noto Sans CJK JP",
@@ -81,9 +83,38 @@ def distinct_labels(tokens):
     return [labels[text] for text in texts]
 
 
+def with_glyphs(words):
+    """Return a title in which each character that no installed font has is its code point.
+
+    Examples
+    --------
+    >>> with_glyphs("weights of \U0001f9f6")
+    'weights of U+1F9F6'
+    """
+    paths = _font_paths()
+    return "".join(
+        c if c.isspace() or _has_glyph(c, paths) else f"U+{ord(c):04X}" for c in str(words)
+    )
+
+
 def font_families():
-    """Return the font families to draw tokens in: the figure's own, then installed fallbacks."""
-    return [*rcParams["font.family"], *(name for name in FALLBACK_FONTS if _font_path(name))]
+    """Return the font families to draw in: the figure's own, then fallbacks, all of them installed.
+
+    For one that is not, matplotlib would write a line of warning each time a text is measured.
+    """
+    return [*_usual_families(), *(name for name in FALLBACK_FONTS if _font_path(name))]
+
+
+def _usual_families():
+    families = rcParams["font.family"]
+    families = [families] if isinstance(families, str) else families
+    return [name for name in families if any(map(_font_path, _members(name)))]
+
+
+def _members(family):
+    """Return the families that a generic name stands for; any other name stands for itself."""
+    generic = "sans-serif" if family in {"sans", "sans serif"} else family
+    return rcParams.get(f"font.{generic}", [family]) if generic in GENERIC else [family]
 
 
 def _whole(token):
@@ -123,7 +154,7 @@ def _visible(character):
 def _font_paths():
     usual = (
         font_manager.findfont(font_manager.FontProperties(family=[name]))
-        for name in rcParams["font.family"]
+        for name in _usual_families()
     )
     return (*usual, *(path for path in map(_font_path, FALLBACK_FONTS) if path))
 

@@ -18,6 +18,7 @@ from attention_lib.heatmap import plot_heatmap, plot_heatmaps, plot_steps
 pytestmark = pytest.mark.usefixtures("drawing")
 
 A = np.array([[0.75, 0.25, 0.0], [0.1, 0.3, 0.6]])
+SCORE = "score (before softmax): blue below 0, red above"
 
 
 def heatmap(**options):
@@ -203,8 +204,8 @@ def test_panels_are_described_in_order_with_the_shared_quantity():
     described = describe(figure)
     assert described.startswith("figure, 2 panels\n")
     assert re.findall(r'^"(.*?)".* (RdBu_r from .*)$', described, flags=re.MULTILINE) == [
-        ("S", "RdBu_r from -2 to 2 (score (before softmax))"),
-        ("S_scaled", "RdBu_r from -2 to 2 (score (before softmax))"),
+        ("S", f"RdBu_r from -2 to 2 ({SCORE})"),
+        ("S_scaled", f"RdBu_r from -2 to 2 ({SCORE})"),
     ]
 
 
@@ -212,11 +213,11 @@ def test_steps_are_described_with_heading_and_four_panels():
     steps = attention_steps([[1.0, 0.0]], [[2.0, 0.0], [0.0, 1.0]], [[1.0], [0.0]])
     described = describe(plot_steps(steps, title="Steps"))
     assert described.startswith('figure, 4 panels, "Steps"\n')
-    assert re.findall(r"\((score.*|attention weight|value)\)$", described, flags=re.MULTILINE) == [
-        "score (before softmax)",
-        "score (before softmax)",
+    assert re.findall(r"from \S+ to \S+ \((.*)\)$", described, flags=re.MULTILINE) == [
+        SCORE,
+        SCORE,
         "attention weight",
-        "value",
+        "value: purple below 0, orange above",
     ]
 
 
@@ -263,20 +264,20 @@ def test_description_of_a_plot_has_everything_that_was_drawn():
     described = describe(lines()).splitlines()
     assert described[0] == "figure, 1 panel"
     assert re.match(
-        r'"Wider vectors": x "d_k" from [-\d.]+ to [\d.]+, y "variance" from ', described[1]
+        r'"Wider vectors": x axis "d_k" from [-\d.]+ to [\d.]+, y axis "variance" from ',
+        described[1],
     )
     assert described[2:] == [
         '  line "measured": (1, 1) (2, 2) (4, 3.5)',
         '  line "repeated": (1, 2) (2, 3) (4, 4)',
-        '  line "even share" at y = 1.5',
-        "  line at x = 3",
+        '  horizontal line "even share" at 1.5',
+        "  vertical line at 3",
         "    error bars of length 0.2 0.4 0.6",
         '  bars "share": 0.5 0.7',
         '  points "seen": (1, 3) (2, 1)',
-        '  area "spread": (1, 0) (1, 0) (2, 1) (2, 0) (2, 0) (1, 0) (1, 0)',
-        '  polygon "reachable": (1, 0) (2, 0) (2, 1) (1, 0)',
-        "  arrow (1, 1) (2, 3)",
-        "  text 'there'",
+        '  area "spread": 1: 0 to 0, 2: 0 to 1',
+        '  polygon "reachable": (1, 0) (2, 0) (2, 1)',
+        '  arrow "there" from (1, 1) to (2, 3)',
         "  text 'note'",
         "  legend: measured | seen | reachable | spread | even share | repeated | share",
     ]
@@ -416,22 +417,28 @@ def test_alternative_of_a_heatmap_without_a_number():
     )
 
 
-def test_alternative_says_where_each_series_starts_and_ends():
+def test_alternative_says_of_each_thing_where_it_is_and_goes():
     assert alt_text(lines()) == (
         'Plot "Wider vectors" of variance against d_k: '
-        '"measured" from (1, 1) to (4, 3.5), "repeated" from (1, 2) to (4, 4), '
-        'line "even share" at y = 1.5, bars "share": 0.5 0.7, points "seen" from (1, 3) to (2, 1), '
-        'area "spread" from (1, 0) to (1, 0), polygon "reachable" from (1, 0) to (1, 0).'
+        '"measured" rises from (1, 1) to (4, 3.5), "repeated" rises from (1, 2) to (4, 4), '
+        'horizontal line "even share" at 1.5, bars "share": 0.5 0.7, "seen" (1, 3), (2, 1), '
+        'area "spread" from 0 to 0 at 1 and 0 to 1 at 2, '
+        'polygon "reachable" with corners (1, 0) (2, 0) (2, 1), '
+        'arrow "there" from (1, 1) to (2, 3), "measured" and "even share" cross near 1.5.'
     )
 
 
 def test_alternative_of_a_plot_without_names():
     ax = plt.subplots()[1]
-    assert alt_text(ax) == "Plot of y against x."
+    assert alt_text(ax) == "Plot, empty."
     ax.plot([1, 2], [3, 4])
-    assert alt_text(ax) == "Plot of y against x: line from (1, 3) to (2, 4)."
+    assert alt_text(ax) == "Plot: line rises from (1, 3) to (2, 4)."
     ax.scatter([5], [6], label="end")
-    assert alt_text(ax) == 'Plot of y against x: "end" at (5, 6).'
+    assert alt_text(ax) == 'Plot: "end" at (5, 6).'
+    ax.set_xlabel("step")
+    assert alt_text(ax) == 'Plot over step: "end" at (5, 6).'
+    ax.set_ylabel("loss")
+    assert alt_text(ax) == 'Plot of loss against step: "end" at (5, 6).'
 
 
 @pytest.mark.parametrize(
@@ -463,7 +470,8 @@ def test_picture_is_the_figure_with_its_description(draw):
     expected = describe(drawn), alt_text(drawn)
     picture = show(drawn)
     assert (picture.text, picture.alt) == expected
-    assert repr(picture) == str(picture) == picture.text
+    assert str(picture) == picture.text
+    assert repr(picture) == f"<Picture, {picture.width} px wide: figure, 1 panel>"
     assert picture.png.startswith(b"\x89PNG\r\n\x1a\n")
     height, width, _ = pixels(picture.png).shape
     assert picture.width == pytest.approx(width * 96 / 144, abs=1)
@@ -512,7 +520,8 @@ def test_page_gets_one_image_whatever_the_tokens(token):
     images = Images(page)
     assert images.others == []
     (image,) = images.found
-    assert image.keys() == {"alt", "width", "src"}
+    assert image.keys() == {"alt", "width", "style", "src"}
+    assert image["style"] == "max-width: 100%"
     assert image["alt"] == picture.alt
     kind, data = image["src"].split(",")
     assert kind == "data:image/png;base64"

@@ -1,5 +1,6 @@
 """Inputs that every function of the maths must treat alike."""
 
+import re
 import signal
 from decimal import Decimal
 from typing import NamedTuple
@@ -151,3 +152,30 @@ def drawing():
     with plt.style.context("default"):
         yield
     plt.close("all")
+
+
+@pytest.fixture(scope="session")
+def smallest_text():
+    """Return a function that says how high the smallest text of a figure is on a narrow page.
+
+    In pixels: a figure has 96 of them to the inch, and is shown smaller where it is wider than
+    the 572 of JupyterLab beside the list of files, on a screen of 1024.
+    """
+    from matplotlib.text import Text
+
+    def smallest(figure):
+        figure.draw_without_rendering()  # the labels of the ticks are made now
+        shown = min(1, 572 / (96 * figure.get_figwidth()))
+        heights = {}
+        for part in (figure, *(ax for ax in figure.axes if ax.get_visible())):
+            for text in part.findobj(Text):
+                words = text.get_text().strip()
+                if words and text.get_visible():
+                    # mathtext draws what stands above or below the line at 0.7 of the size.
+                    raised = text.get_parse_math() and re.search(r"\$[^$]*[\^_]", words)
+                    size = text.get_fontsize() * (0.7 if raised else 1)
+                    heights[words] = size * 96 / 72 * shown
+        words = min(heights, key=heights.get)
+        return heights[words], words
+
+    return smallest

@@ -159,6 +159,12 @@ STILL = {
     "heading that skips a level": in_source(1, "## What", "#### What"),
     "second title": in_source(1, "## What", "# What"),
     "link to nowhere": in_source(1, "02_scaling.ipynb", "02_scale.ipynb"),
+    "link to a heading that is not there": in_source(
+        1, "(02_scaling.ipynb)", "(02_scaling.ipynb#the-way)"
+    ),
+    "link to a term that is not explained": in_source(
+        1, "(02_scaling.ipynb)", "(glossary.ipynb#owl)"
+    ),
     "link called here": in_source(1, "[02 Scale the scores]", "[here]"),
     "path of one machine, printed": in_output("All weights", "/home/me/All weights"),
     "path of one machine, in code": in_source(TABLE, "A =", 'here = "/home/me/data"\nA ='),

@@ -314,15 +314,19 @@ def _new_figure(shapes):
     )
     cell = min(largest_cell, LARGEST / most_cells)
     figure = plt.figure(figsize=(LARGEST, LARGEST), layout="none")
-    if figure.get_facecolor()[3] < 1:
-        # On a transparent figure, labels vanish on a page of their own colour.
-        dark_text = _luminance(to_rgba(plt.rcParams["text.color"])) <= MIDDLE
-        figure.set_facecolor("white" if dark_text else "black")
+    make_opaque(figure)
     sides = [
         [[max(SMALLEST, cell * count) / LARGEST for count in shape[::-1]] for shape in row]
         for row in shapes
     ]
     return figure, [[figure.add_axes((0, 0, *side)) for side in row] for row in sides]
+
+
+def make_opaque(figure):
+    """Give a transparent figure a page: its labels would vanish on one of their own colour."""
+    if figure.get_facecolor()[3] < 1:
+        dark_text = _luminance(to_rgba(plt.rcParams["text.color"])) <= MIDDLE
+        figure.set_facecolor("white" if dark_text else "black")
 
 
 def _arrange(figure, grid, heading=None):

@@ -311,6 +311,34 @@ def steps(where, value):
     return [picture(where, name, getattr(value, name)) for name in names]
 
 
+def values_of_steps(where, V, A, output):
+    """Return V as a matrix of numbers: the values that made these weights into this output."""
+    V = picture(where, "V", V)
+    if V.shape != (A.shape[1], output.shape[1]):
+        raise ValueError(
+            f"{where}: V must have a row per key and a column per feature of the output, "
+            f"(n_k, d_v) = {(A.shape[1], output.shape[1])}. Got shape {V.shape}. Are these the values "
+            "that the steps were made with?"
+        )
+    return V
+
+
+def row_of_steps(where, query, n_q):
+    """Return `query` as the number of a row."""
+    number = _whole_number(query)
+    if number is None:
+        raise TypeError(
+            f"{where}: query must be the number of a row, counted from 0. Got {_brief(query)}. "
+            "For a token: tokens.index('night')."
+        )
+    if not 0 <= number < n_q:
+        raise ValueError(
+            f"{where}: query must be one of the rows 0 to {n_q - 1}. Got {number}. There are {n_q} "
+            "queries; a key of that number is a column."
+        )
+    return number
+
+
 def panels(where, value):
     """Return `value`, a dict with at least one panel."""
     if not isinstance(value, dict) or not value:

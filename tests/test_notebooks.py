@@ -12,6 +12,7 @@ from attention_lib.exercises.catalogue import EXERCISES
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))  # the glossary has no number, and no exercises
+GLOSSARY = FOLDER / "glossary.ipynb"
 SOLUTIONS = sorted((FOLDER / "solutions").glob("*.ipynb"))
 # In these a reader writes everything, from memory: there is nothing to predict, or to break.
 WRITING = {"10_write_it_all"}
@@ -120,3 +121,23 @@ def test_solutions_are_right_and_answer_every_exercise(path):
 
 def test_every_exercise_stands_in_a_notebook():
     assert sorted(exercise for path in LESSONS for exercise in told(path)) == sorted(EXERCISES)
+
+
+def test_glossary_has_each_term_once_in_the_order_of_the_alphabet():
+    title, *terms = (cell.source for cell in nbformat.read(GLOSSARY, as_version=4).cells)
+    assert title.startswith("# Look up a word\n")
+    headings = [re.match(r"## (.*)\n", text)[1] for text in terms]
+    assert headings == sorted(set(headings), key=str.lower)
+    # Each says what the word means, and where the reader meets it first.
+    assert all(re.search(r"\n\n\*First in notebook .*\d\d\b.*\*$", text) for text in terms)
+
+
+def test_glossary_names_the_notebook_in_which_a_term_comes_first():
+    for text in (cell.source for cell in nbformat.read(GLOSSARY, as_version=4).cells[1:]):
+        term = re.match(r"## (.*)\n", text)[1].replace(" ", "-")
+        first = re.search(r"\*First in notebook \[?(\d\d)", text)[1]
+        for lesson in LESSONS:
+            linked = f"(glossary.ipynb#{term})" in lesson.read_text(encoding="utf-8")
+            assert not (linked and lesson.name < first), (
+                f"{lesson.name} explains {term} before {first}"
+            )

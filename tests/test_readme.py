@@ -44,12 +44,20 @@ def test_alternative_of_the_image_names_what_the_library_names():
         assert f"{query} on {key}" in alternative
 
 
+def series():
+    """Return the table of the series at the end of 00, which is itself in it without a link."""
+    cells = nbformat.read(NOTEBOOKS[0], as_version=4).cells
+    (table,) = [cell.source for cell in cells if cell.source.startswith("## The series")]
+    return table.replace("| 00 ", "| (00_overview.ipynb) ")
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_table_has_each_notebook_with_its_minutes(path):
-    row = next(line for line in README.splitlines() if f"notebooks/{path.name}" in line)
-    minutes = row.rstrip("| ").rsplit("|", 1)[-1].strip()
-    opening = nbformat.read(path, as_version=4).cells[1].source
-    assert f"about {minutes} minutes" in opening
+def test_tables_have_each_notebook_with_its_minutes(path):
+    for table in (README, series()):
+        row = next(line for line in table.splitlines() if f"{path.name})" in line)
+        minutes = row.rstrip("| ").rsplit("|", 1)[-1].strip()
+        opening = nbformat.read(path, as_version=4).cells[1].source
+        assert f"about {minutes} minutes" in opening
 
 
 def test_commands_are_those_of_the_makefile():

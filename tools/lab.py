@@ -11,10 +11,10 @@ import sys
 
 from practice import FIRST, ROOT, copy_of, lessons, update
 
+# Neither the question about news nor a look for updates: once installed, all works offline. Only
+# the defaults change; a reader's own settings come before them.
+SETTINGS = ROOT / "tools" / "jupyter"
 QUIET = [
-    # Neither the question about news nor a look for updates: once installed, all works offline.
-    "--LabApp.news_url=None",
-    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     # Otherwise the terminal fills with language servers that are not installed, and with each
     # notebook that was not written on this machine. Errors, and the address, are still printed.
     "--ServerApp.log_level=ERROR",
@@ -44,6 +44,8 @@ def main(options):
     )
     # In a container root is often the only user, and Jupyter would refuse.
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    paths = [str(SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH")]
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, paths))
     LabApp.launch_instance([str(first), f"--ServerApp.root_dir={ROOT}", *QUIET, *root, *options])
 
 

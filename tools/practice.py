@@ -90,7 +90,8 @@ def practice_copy(notebook, lesson):
 
 def _titled(text, lesson):
     title, _, rest = text.partition("\n")
-    note = f"*Your practice copy: write and change what you like. [The reading edition](../notebooks/{lesson.name}) has the outputs.*"
+    reading = f"[The reading edition](../notebooks/{lesson.name})"
+    note = f"*Your practice copy: write and change what you like. {reading} has the outputs.*"
     return f"{title}\n\n{note}\n{rest}"
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import psutil
 from jupyter_client import BlockingKernelClient
+
 from practice import FIRST, LINK, ROOT, copy_of
 
 OPENED = copy_of(ROOT / "notebooks" / f"{FIRST}.ipynb").relative_to(ROOT).as_posix()
@@ -63,9 +64,11 @@ def address_in(recorded):
 def look(server):
     """Check what the browser would show."""
     assert server.path == f"/lab/tree/{OPENED}", f"it opens {server.path}"
-    page = server.fetch(server.path)
-    settings = json.loads(re.search(r'id="jupyter-config-data"[^>]*>(.*?)</script>', page, re.S)[1])
-    assert settings["news"] == {"disabled": True}, "it asks about news"
+    assert "<title>JupyterLab</title>" in server.fetch(server.path), "it is not JupyterLab"
+    notices = "/lab/api/settings/@jupyterlab/apputils-extension:notification"
+    choices = json.loads(server.fetch(notices))["schema"]["properties"]
+    assert choices["fetchNews"]["default"] == "false", "it asks about news"
+    assert choices["checkForUpdates"]["default"] is False, "it looks for updates"
     cells = json.loads(server.fetch(f"/api/contents/{OPENED}"))["content"]["cells"]
     assert cells[0]["source"].startswith("# "), "the notebook does not begin with its title"
     texts = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")

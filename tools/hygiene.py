@@ -9,11 +9,13 @@ complaint; exit code 1 if there is any.
 
 import ast
 import json
+import os
 import re
 import sys
 from pathlib import Path
 
 import nbformat
+from practice import is_written
 from refresh import METADATA, ROOT
 
 MOST_LINES = 15
@@ -126,10 +128,17 @@ def _about_text(folder, texts):
         for words, target in re.findall(r"\[([^\]]*)\]\(([^)]*)\)", plain):
             if words.strip().lower() in {"", "here", "link", "this", "click here"}:
                 yield f"{place}: a link whose text, {words!r}, does not say where it leads"
-            if "://" not in target and not (folder / target.partition("#")[0]).exists():
+            if "://" not in target and not _leads_somewhere(folder / target.partition("#")[0]):
                 yield f"{place}: link to {target}, which is not there"
     if not texts or not texts[0][1].startswith("# "):
         yield "it does not begin with a title"
+
+
+def _leads_somewhere(path):
+    # A clean checkout has no practice copies: what counts is that `make practice` writes this one.
+    if Path(os.path.normpath(path)).parent.name == "practice":
+        return is_written(path)
+    return path.exists()
 
 
 def _about_numbers(cells):

@@ -136,7 +136,8 @@ def _about_text(folder, texts):
 
 def _leads_somewhere(path):
     # A clean checkout has no practice copies: what counts is that `make practice` writes this one.
-    if Path(os.path.normpath(path)).parent.name == "practice":
+    folder = Path(os.path.normpath(path)).parent
+    if folder.name == "practice" and (folder.parent / "notebooks").is_dir():
         return is_written(path)
     return path.exists()
 

@@ -1,6 +1,6 @@
 """Open the notebooks in JupyterLab, beginning with the practice copy of 00.
 
-    python tools/lab.py [OPTION ...]     (options are JupyterLab's own: --no-browser, --port=9999)
+    python tools/lab.py [OPTION ...]     (options are JupyterLab's own, as --no-browser, --port)
 
 The practice copies are made or looked after first. JupyterLab sees the whole checkout, so that
 the links between practice, notebooks and solutions lead somewhere.

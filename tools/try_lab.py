@@ -22,7 +22,6 @@ from pathlib import Path
 
 import psutil
 from jupyter_client import BlockingKernelClient
-
 from practice import FIRST, LINK, ROOT, copy_of
 
 OPENED = copy_of(ROOT / "notebooks" / f"{FIRST}.ipynb").relative_to(ROOT).as_posix()

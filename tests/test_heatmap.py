@@ -415,13 +415,26 @@ def test_mask_is_a_picture_of_open_and_hidden_cells():
     assert describe(ax).splitlines()[4:6] == ["  0: open hidden", "  1: open open"]
     assert alt_text(ax) == (
         'Mask "causal", rows Query, columns Key, 2 by 2: '
-        "keys that each query may attend to, row by row: 1 2."
+        "each query may attend to the key of its own position and to those before it."
     )
 
 
 def test_alternative_of_a_large_mask_is_still_one_sentence():
-    sentence = alt_text(plot_heatmap(np.tri(40, dtype=bool), kind="mask"))
+    sentence = alt_text(plot_heatmap(np.tri(40, dtype=bool).T, kind="mask"))
     assert sentence == "Mask, rows Query, columns Key, 40 by 40: 820 of 1600 cells may attend."
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        ([[True, False], [False, True]], "row by row: 1 1."),
+        ([[True, False, True]] * 2, "every query may attend to the keys in columns 0 2 alone."),
+        ([[True, True]], "every cell may attend."),
+        ([[False, False]], "no cell may attend."),
+    ],
+)
+def test_alternative_of_a_mask_says_who_sees_what(mask, words):
+    assert alt_text(plot_heatmap(np.array(mask), kind="mask")).endswith(words)
 
 
 def test_masks_with_nothing_or_everything_hidden_are_pictures_too():

@@ -50,7 +50,7 @@ def test_there_are_notebooks_to_check():
 
 def test_each_notebook_has_its_solutions():
     # Under names of their own: an editor's tabs show the name alone.
-    assert SOLUTIONS == [solutions_of(path) for path in LESSONS]
+    assert [solutions_of(path) for path in LESSONS] == SOLUTIONS
 
 
 @pytest.mark.parametrize("path", everything(), ids=lambda path: path.name)

@@ -60,15 +60,6 @@ def test_tables_have_each_notebook_with_its_minutes(path):
         assert f"about {minutes} minutes" in opening
 
 
-def test_commands_are_those_of_the_makefile():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"^make (\w+)", README, re.MULTILINE):
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
-    assert "-m jupyter lab --notebook-dir=notebooks 00_overview.ipynb" in makefile
-    assert "-m pytest -n auto" in makefile
-    assert "-c constraints.txt -r requirements.txt" in makefile
-
-
 def test_oldest_python_is_stated_once_and_for_all():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     oldest = project["requires-python"].removeprefix(">=")

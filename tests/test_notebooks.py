@@ -1,5 +1,7 @@
 """What nbval cannot see of a notebook: its form, its order, and that it says what the chapter says."""
 
+import contextlib
+import io
 import re
 from pathlib import Path
 
@@ -11,6 +13,9 @@ from attention_lib.exercises.catalogue import EXERCISES
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 LESSONS = sorted(FOLDER.glob("*.ipynb"))
+# The last page asks for what the others taught: no questions to guess at, and their exercises again.
+EMPTY_PAGE = FOLDER / "10_write_it_all.ipynb"
+TAUGHT = [path for path in LESSONS if path != EMPTY_PAGE]
 SOLUTIONS = sorted((FOLDER / "solutions").glob("*.ipynb"))
 
 CHAPTER_TABLE = """\
@@ -45,12 +50,12 @@ def told(path):
 
 
 def test_there_are_notebooks_to_check():
-    assert len(LESSONS) >= 7
+    assert len(LESSONS) >= 9
 
 
 def test_each_notebook_has_its_solutions():
     # Under names of their own: an editor's tabs show the name alone.
-    assert SOLUTIONS == [solutions_of(path) for path in LESSONS]
+    assert [solutions_of(path) for path in LESSONS] == SOLUTIONS
 
 
 @pytest.mark.parametrize("path", everything(), ids=lambda path: path.name)
@@ -66,16 +71,21 @@ def test_softmax_notebook_prints_the_table_of_the_chapter():
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=name)
-def test_notebook_asks_before_it_answers(path):
+def test_notebook_opens_with_a_question_and_ends_with_what_to_keep(path):
     texts = [c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type == "markdown"]
-    assert "**The question:**" in texts[0]
-    assert sum("**Predict.**" in text for text in texts) >= 3
-    assert all(re.search(r"\?", text) for text in texts if "**Predict.**" in text)
-    assert any(text.startswith("## Break it on purpose") for text in texts)
+    assert re.match(r"# .*\n\n\*\*The question:\*\* .*\?", texts[0])
     assert [text.split("\n")[0] for text in texts[-2:]] == ["## What to keep", "## Sources"]
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=name)
+@pytest.mark.parametrize("path", TAUGHT, ids=name)
+def test_notebook_asks_before_it_answers(path):
+    texts = [c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type == "markdown"]
+    assert sum("**Predict.**" in text for text in texts) >= 3
+    assert all(re.search(r"\?", text) for text in texts if "**Predict.**" in text)
+    assert any(re.search("^## Break it on purpose", text, re.MULTILINE) for text in texts)
+
+
+@pytest.mark.parametrize("path", TAUGHT, ids=name)
 def test_notebook_ends_with_exercises_that_nobody_has_done_yet(path):
     cells = nbformat.read(path, as_version=4).cells
     (start,) = [i for i, c in enumerate(cells) if c.source.startswith("## Your turn")]
@@ -98,5 +108,43 @@ def test_solutions_are_right_and_answer_every_exercise(path):
     assert [answer.split(".")[0] for answer in answers.values()] == ["Right"] * len(answers)
 
 
-def test_every_exercise_stands_in_a_notebook():
-    assert sorted(exercise for path in LESSONS for exercise in told(path)) == sorted(EXERCISES)
+def test_every_exercise_stands_in_one_notebook_and_the_last_page_repeats_some():
+    taught = [exercise for path in TAUGHT for exercise in told(path)]
+    asked = list(told(EMPTY_PAGE))
+    assert len(asked) == 6
+    assert sorted(taught) == sorted(EXERCISES.keys() - {asked[-1]})
+
+
+def printed(path):
+    """Return what the cells of a notebook printed, as one text."""
+    cells = nbformat.read(path, as_version=4).cells
+    return "".join(o.text for c in cells if c.cell_type == "code" for o in c.outputs if "text" in o)
+
+
+def test_last_page_waits_for_the_reader_and_then_makes_the_table_of_the_chapter():
+    answers = told(EMPTY_PAGE)
+    assert all(answer.startswith("Not attempted yet.") for answer in answers.values())
+    assert printed(EMPTY_PAGE).endswith("right, too: " + ", ".join(answers) + "\n")
+    assert "0.1234" not in printed(EMPTY_PAGE)
+    assert printed(solutions_of(EMPTY_PAGE)) == CHAPTER_TABLE.partition("\n\n")[0] + "\n"
+
+
+def test_last_page_shows_the_table_and_its_picture_when_all_is_written():
+    # Its own last cells, behind the functions of its solutions.
+    *_, table, picture = (
+        c.source for c in nbformat.read(EMPTY_PAGE, as_version=4).cells if c.cell_type == "code"
+    )
+    solved = nbformat.read(solutions_of(EMPTY_PAGE), as_version=4).cells
+    scope, shown = {}, io.StringIO()
+    for cell in solved:
+        if (
+            cell.cell_type == "code"
+            and "A = " not in cell.source
+            and "show(plot" not in cell.source
+        ):
+            exec(cell.source, scope)
+    with contextlib.redirect_stdout(shown):
+        exec(table, scope)
+        exec(picture, scope)
+    assert shown.getvalue() == CHAPTER_TABLE.partition("\n\n")[0] + "\n"
+    assert scope["picture"].alt.startswith("Heatmap")

@@ -9,12 +9,15 @@ complaint; exit code 1 if there is any.
 
 import ast
 import json
+import os
 import re
 import sys
 from pathlib import Path
 
 import nbformat
-from refresh import METADATA, ROOT
+from practice import is_written
+from refresh import METADATA
+from surroundings import ROOT, notebooks
 
 MOST_LINES = 15
 MOST_WORDS = 150
@@ -25,7 +28,7 @@ PATH = r"/(home|root|Users|tmp|work)/|\b[A-Z]:\\\\"
 UNMEANT = {
     r"np\.((float|u?int|bool|str)\w*\(|(True|False)_)": "a bare NumPy scalar; format it",
     r"<[\w.]+( object)? at 0x": "the address of an object",
-    r"<(Axes|Figure)\b": "a bare matplotlib object; end the cell with show(...)",
+    r"<(Axes|Figure)\b": "a bare matplotlib object; draw it with show(...)",
     r"Warning\b": "a warning",
     PATH: "a path of one machine",
     r"-0\.0*(?![\d.])": "a negative zero; format with z",
@@ -65,8 +68,9 @@ def _of_notebook(path):
     texts = [(place, cell.source) for place, cell in cells if cell.cell_type == "markdown"]
     found += _about_text(path.parent, texts)
     for place, text in texts:
-        if len(text.split()) > MOST_WORDS:
-            found.append(f"{place}: {len(text.split())} words; split it below {MOST_WORDS}")
+        words = [word for word in text.split() if re.search(r"\w", word)]  # a table's bars are none
+        if len(words) > MOST_WORDS:
+            found.append(f"{place}: {len(words)} words; split it below {MOST_WORDS}")
     found += _about_numbers(cells)
     before = None
     for place, cell in cells:
@@ -126,10 +130,40 @@ def _about_text(folder, texts):
         for words, target in re.findall(r"\[([^\]]*)\]\(([^)]*)\)", plain):
             if words.strip().lower() in {"", "here", "link", "this", "click here"}:
                 yield f"{place}: a link whose text, {words!r}, does not say where it leads"
-            if "://" not in target and not (folder / target.partition("#")[0]).exists():
+            if "://" not in target and not _is_there(folder, target, texts):
                 yield f"{place}: link to {target}, which is not there"
     if not texts or not texts[0][1].startswith("# "):
         yield "it does not begin with a title"
+
+
+def _is_there(folder, target, texts):
+    """Say whether a link leads somewhere: to a file, and in a notebook to a heading of it."""
+    name, _, heading = target.partition("#")
+    path = folder / name
+    if not _leads_somewhere(path):
+        return False
+    if not path.exists():  # a practice copy, whose headings are its lesson's
+        return not heading
+    if heading and path.suffix == ".ipynb":
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        texts = [("", "".join(c["source"])) for c in cells if c["cell_type"] == "markdown"]
+    elif name:
+        return True
+    return not heading or heading in _anchors(texts)
+
+
+def _anchors(texts):
+    """Return what headings are called in links: JupyterLab keeps their case, and - stands for a blank."""
+    headings = re.findall(r"^#+ +(.*?) *$", "\n".join(text for _, text in texts), re.MULTILINE)
+    return {heading.replace(" ", "-") for heading in headings}
+
+
+def _leads_somewhere(path):
+    # A clean checkout has no practice copies: what counts is that `make practice` writes this one.
+    folder = Path(os.path.normpath(path)).parent
+    if folder.name == "practice" and (folder.parent / "notebooks").is_dir():
+        return is_written(path)
+    return path.exists()
 
 
 def _about_numbers(cells):
@@ -223,8 +257,12 @@ def _about_outputs(cell):
             yield "output on stderr"
         data = output.get("data", {})
         page = data.get("text/html", "")
-        if "image/png" in data:
-            yield "a figure without a text alternative; end the cell with show(...)"
+        if "image/png" in data and "<img" not in page:
+            yield "a figure without a text alternative; draw it with show(...)"
+        elif "image/png" in data and f'base64,{data["image/png"].strip()}"' not in page:
+            yield "the picture on the page is another one than that of LaTeX and other exports"
+        if "for which there are no words" in data.get("text/plain", ""):
+            yield "a figure of which the description says nothing"
         if "<img" in page and not re.search(r'<img alt="[^"]{20,}"', page):
             yield "an image without a text alternative"
         text = output.get("text", "") + data.get("text/plain", "")
@@ -235,8 +273,11 @@ def _about_outputs(cell):
 
 def everything():
     """Return what the project keeps clean: notebooks, pages, and the package."""
-    pages, notebooks = sorted(ROOT.glob("*.md")), sorted((ROOT / "notebooks").rglob("*.ipynb"))
-    return [*notebooks, *pages, *sorted((ROOT / "attention_lib").rglob("*.py"))]
+    return [
+        *notebooks(),
+        *sorted(ROOT.glob("*.md")),
+        *sorted((ROOT / "attention_lib").rglob("*.py")),
+    ]
 
 
 def main(arguments):

@@ -152,9 +152,9 @@ def _added(S_scaled, mask):
 
 @MASKED_WEIGHTS.mistake(
     "an infinity that makes NaN, as (1 - mask) times minus infinity",
-    "Entry {entry} is {got}. Either (1 - mask) was multiplied by minus infinity, and 0 times infinity is no "
-    "number, or plus infinity or NaN was put on hidden keys. Which infinity hides a key, and what chooses between "
-    "two numbers without multiplying?",
+    "Entry {entry} is {got}. Either (1 - mask) was multiplied by minus infinity, and 0 times infinity is NaN, or "
+    "plus infinity or NaN was put on hidden keys. Which infinity hides a key, and what chooses between two "
+    "numbers without multiplying?",
 )
 def _product_with_infinity(S_scaled, mask):
     return _plain(S_scaled + (1 - mask) * -np.inf)
@@ -231,8 +231,8 @@ def _one_too_many(n_q, n_k):
 
 @CAUSAL_MASK.mistake(
     "aligned at the bottom right",
-    "Right where n_q = n_k. With more or fewer keys than queries you allow {row_sums} keys, row by row. How many "
-    "keys should query 0 see?",
+    "Right where n_q = n_k, and for the last queries of a longer text, as with a cache. Here the mask starts at the "
+    "top left, and row by row you allow {row_sums} keys. How many should query 0 see?",
 )
 def _bottom_right(n_q, n_k):
     return np.tri(n_q, n_k, n_k - n_q, dtype=bool)

@@ -198,7 +198,7 @@ ENTROPY = Exercise(
 @ENTROPY.mistake(
     "0 times the logarithm of 0",
     "Right on rows without zeros. Where a weight is 0, entry {entry} is {got} and should be {want}: log(0) is "
-    "-inf, and 0 times -inf is no number. What does a key without weight contribute?",
+    "-inf, and 0 times -inf is NaN. What does a key without weight contribute?",
 )
 def _no_convention(A):
     return -(A * np.log(A)).sum(axis=-1)

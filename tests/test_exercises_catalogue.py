@@ -1,3 +1,4 @@
+import collections
 import copy
 import functools
 import inspect
@@ -313,7 +314,7 @@ CLAIMS = {
     "Right": lambda got, want: distance(got, want) < 1,
 }
 # Where a sentence speaks of other inputs than the first, as of queries of width 4.
-SPEAKS_OF = {"d_k fixed at 4": 2}
+SPEAKS_OF = {("attention", "d_k fixed at 4"): 2}
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
@@ -326,7 +327,7 @@ def test_what_a_sentence_claims_is_so(claim):
     ]
     assert made, "no sentence says so any longer"
     for exercise, mistake in made:
-        case = exercise.cases[SPEAKS_OF.get(mistake.name, 0)]
+        case = exercise.cases[SPEAKS_OF.get((exercise.name, mistake.name), 0)]
         got, want = results(mistake.computation, [case])[0], results(exercise.reference, [case])[0]
         assert CLAIMS[claim](got, want), (exercise.name, mistake.name)
 
@@ -361,6 +362,12 @@ IN_WORDS = [
     ("padding mask", "no query axis", "Yours has shape (2, 3)."),
     ("padding mask", "polarity reversed", "You let 0 keys be seen"),
     ("strongest key", "the column read instead of the row", "Owls is the query that attends most"),
+    ("ceiling without attention", "one answer for all sentences", "you got 0.4, and 0.8 is right"),
+    ("ceiling without attention", "a count instead of a share", "You got 4, which is a number"),
+    ("ceiling without attention", "the mean over bags", "you got 0.8333, and 0.8 is right"),
+    ("attention with a mask", "no softmax", "Entry [0, 0] is 6 instead of 4"),
+    ("attention with a mask", "polarity reversed", "Entry [0, 0] is 1 instead of 4"),
+    ("attention with a mask", "0 / 0 where nothing may be seen", "its output is nan nan,"),
 ]
 
 
@@ -553,6 +560,32 @@ def undefined_at_zero(A):
 
 def divided(exponentials):
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def commonest_of_all(bag, right):
+    return np.bincount(right).max() / len(right)
+
+
+def share_of_each_bag(bag, right):
+    shares = [np.mean(right[bag == b] == np.bincount(right[bag == b]).argmax()) for b in set(bag)]
+    return sum(shares) / len(shares)
+
+
+def one_of_the_answers(bag, right):
+    return np.mean([1 / len(set(right[bag == b])) for b in bag])
+
+
+def masked_afterwards(Q, K, V, mask):
+    A = special.softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]), axis=-1)
+    return np.where(mask, A, 0) @ V
+
+
+def masked_with(number):
+    def attention(Q, K, V, mask):
+        S = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+        return special.softmax(np.where(mask, S, number), axis=-1) @ V
+
+    return attention
 
 
 FINITE = "a finite number instead of minus infinity"
@@ -947,6 +980,54 @@ BELIEVED = [
         ),
     ),
     ("log 0 never comes up", "entropy", "0 times the logarithm of 0", undefined_at_zero),
+    (
+        "the ceiling is what the commonest word reaches",
+        "ceiling without attention",
+        "one answer for all sentences",
+        commonest_of_all,
+    ),
+    (
+        "the ceiling is the mean of the bags' ceilings",
+        "ceiling without attention",
+        "the mean over bags",
+        share_of_each_bag,
+    ),
+    (
+        "without attention, one can only guess among the answers",
+        "ceiling without attention",
+        "a guess among the answers of the bag",
+        one_of_the_answers,
+    ),
+    (
+        "attention needs no mask",
+        "attention with a mask",
+        "the mask left out",
+        lambda Q, K, V, mask: attention_by_einsum(Q, K, V),
+    ),
+    (
+        "weights may be blanked afterwards, in the whole of attention",
+        "attention with a mask",
+        "weights multiplied by 0, and left so",
+        masked_afterwards,
+    ),
+    (
+        "-1e9 is as good as minus infinity, in the whole of attention",
+        "attention with a mask",
+        FINITE,
+        masked_with(-1e9),
+    ),
+    (
+        "minus infinity needs no further care, in the whole of attention",
+        "attention with a mask",
+        "0 / 0 where nothing may be seen",
+        masked_with(-np.inf),
+    ),
+    (
+        "the lowest float is as good as minus infinity, in the whole of attention",
+        "attention with a mask",
+        LOWEST,
+        masked_with(np.finfo(np.float64).min),
+    ),
 ]
 
 
@@ -1060,6 +1141,34 @@ def masked_key_by_key(S, mask):
         if open_keys:
             A[i, open_keys] = special.softmax(row[open_keys])
     return A
+
+
+def ceiling_by_a_counter(bag, right):
+    pairs = collections.Counter(zip(bag.tolist(), right.tolist(), strict=True))
+    best = {}
+    for (b, _), count in pairs.items():
+        best[b] = max(best.get(b, 0), count)
+    return sum(best.values()) / len(bag)
+
+
+def ceiling_by_saying_it(bag, right):
+    said = np.array([np.bincount(right[bag == b]).argmax() for b in bag])
+    return (said == right).mean()
+
+
+def masked_attention_by_loops(Q, K, V, mask):
+    output = np.zeros((len(Q), V.shape[1]))
+    for i, q in enumerate(Q):
+        seen = [j for j in range(len(K)) if mask[i, j]]
+        if seen:
+            weights = special.softmax([q @ K[j] / math.sqrt(len(q)) for j in seen])
+            output[i] = weights @ V[seen]
+    return output
+
+
+def masked_attention_mended(Q, K, V, mask):
+    S = np.where(mask, Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]), -np.inf)
+    return np.nan_to_num(special.softmax(S, axis=-1)) @ V
 
 
 def causal_key_by_key(n_q, n_k):
@@ -1233,6 +1342,10 @@ RIGHT = [
         lambda lengths, n_k: [[[j < length for j in range(n_k)]] for length in lengths],
         LIST,
     ),
+    ("a counter", "ceiling without attention", ceiling_by_a_counter),
+    ("the answers themselves", "ceiling without attention", ceiling_by_saying_it),
+    ("loops", "attention with a mask", masked_attention_by_loops, MATRIX),
+    ("mended afterwards", "attention with a mask", masked_attention_mended),
     *(
         (f"{type(value).__name__} {value!r}", name, value)
         for name, values in {
@@ -1240,6 +1353,7 @@ RIGHT = [
             "spread of scores": (30, 30.0, math.sqrt(900), np.sqrt(900)),
             "an even row": (3, 3.0, np.mean([0, 5, 7, 0])),
             "strongest key": ("at", "At", " AT ", "at\n", np.str_("at"), np.array("at")),
+            "what the controls say": ([True, False, False, True], np.array([1, 0, 0, 1]) == 1),
             "output shape": ((2, 5), [2, 5], np.array([2.0, 5.0]), np.empty((2, 5)).shape),
         }.items()
         for value in values
@@ -1322,6 +1436,8 @@ UNFORESEEN = [
         "different",
         lambda S, mask: special.softmax(np.where(mask, S, -5), axis=-1),
     ),
+    ("attention with a mask", "different", masked_with(-5)),
+    ("attention with a mask", "form", lambda Q, K, V, mask: attention_by_einsum(Q, K, V).sum()),
     ("causal mask", "form", lambda n_q, n_k: np.tri(n_q, n_k)),
     ("causal mask", "form", lambda n_q, n_k: np.tri(n_q, n_k, dtype=int)),
     ("causal mask", "different", lambda n_q, n_k: np.tri(n_q, n_k, dtype=bool)[::-1]),

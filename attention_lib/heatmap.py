@@ -717,13 +717,14 @@ def _draw_colorbar(ax, image, kind):
     )
     ticks = [tick for tick in ticks if norm.vmin <= tick <= norm.vmax]
     style = {"family": font_families()} | LITERAL
-    bar.set_ticks(ticks, labels=[_tick_text(tick) for tick in ticks], **style)
+    bar.set_ticks(ticks, labels=[tick_text(tick) for tick in ticks], **style)
     hues = KINDS[kind].hues if height >= 2 else KINDS[kind].hues.replace(", ", ",\n")
     label = f"{KINDS[kind].quantity}\n{hues}" if hues else KINDS[kind].quantity
     bar.set_label(label, **style)
     bar.outline.set_visible(False)
 
 
-def _tick_text(number):
+def tick_text(number):
+    """Return a number as an axis shows it."""
     text = f"{number:z.10g}"
     return text.replace("-", "\N{MINUS SIGN}") if plt.rcParams["axes.unicode_minus"] else text

@@ -291,6 +291,7 @@ ROWS = [
     Row("ben.ipynb", "softmax", "missing", ""),
     Row("ben again.ipynb", "softmax", "right", ""),
     Row("notes.txt", "", "not run", "it is not a notebook"),
+    Row("ben.ipynb", "sofmax", "call", "There is no exercise 'sofmax'."),
 ]
 
 
@@ -318,9 +319,10 @@ ROWS = [
         (
             "nbgrader",
             [
-                "assignment,student_id,raw_score,late_submission_penalty,score,max_score",
-                "week3,Ann Lee,1,0,1,2",
-                "week3,Ben,1,0,1,1",
+                "assignment,duedate,timestamp,student_id,last_name,first_name,email,"
+                "raw_score,late_submission_penalty,score,max_score",
+                "week3,,,Ann Lee,,,,1.0,0.0,1.0,2.0",
+                "week3,,,Ben,,,,1.0,0.0,1.0,2.0",
             ],
         ),
     ],
@@ -354,6 +356,7 @@ def test_the_page_needs_nothing_from_anywhere_and_tells_nothing_by_colour_alone(
         "right",
         "mistake: argmax",
         "missing",
+        "call: There is no exercise 'sofmax'.",
         "right",
     ]
     assert "notes.txt: not run. it is not a notebook" in reader.text

@@ -1,8 +1,14 @@
 """A row per student: a column per exercise, and a total, as gradebooks read them."""
 
+from ..catalogue import EXERCISES
 from .writing import counted
 
 FORMS = ("table", "moodle", "canvas", "nbgrader")
+# The header of what nbgrader exports.
+NBGRADER = (
+    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+    *("raw_score", "late_submission_penalty", "score", "max_score"),
+)
 
 
 def as_lines(rows, submissions, form="table"):
@@ -29,25 +35,12 @@ def as_lines(rows, submissions, form="table"):
     Identifier,Full name,scaling,softmax,Grade,Maximum Grade
     Participant 17,Ann,0,1,1,2
     """
+    rows = [row for row in rows if row.exercise in EXERCISES]  # not a name that was misspelt
     exercises = list(counted(rows))
     students = _points(rows, submissions, by_assignment=form == "nbgrader")
     most = len(exercises)
     if form == "nbgrader":
-        header = [
-            "assignment",
-            "student_id",
-            "raw_score",
-            "late_submission_penalty",
-            "score",
-            "max_score",
-        ]
-        return [
-            header,
-            *(
-                [assignment, student, sum(points.values()), 0, sum(points.values()), len(points)]
-                for (student, _, assignment), points in students.items()
-            ),
-        ]
+        return [NBGRADER, *_as_nbgrader(students)]
     columns = {
         (student, number): [points.get(name, 0) for name in exercises]
         for (student, number, _), points in students.items()
@@ -78,6 +71,18 @@ def as_lines(rows, submissions, form="table"):
     ]
 
 
+def _as_nbgrader(students):
+    """Return a line per student and assignment. What nbgrader alone knows stays empty."""
+    asked = {}
+    for (_, _, assignment), points in students.items():
+        asked.setdefault(assignment, set()).update(points)
+    for (student, _, assignment), points in students.items():
+        known = {"assignment": assignment, "student_id": student, "late_submission_penalty": 0.0}
+        score = float(sum(points.values()))
+        known |= {"raw_score": score, "score": score, "max_score": float(len(asked[assignment]))}
+        yield [known.get(name, "") for name in NBGRADER]
+
+
 def _points(rows, submissions, by_assignment):
     """Return the points of each student, sorted by name. Of several answers the best one counts."""
     owners = {
@@ -86,7 +91,7 @@ def _points(rows, submissions, by_assignment):
     }
     points = {owner: {} for owner in sorted(owners.values())}
     for row in rows:
-        if row.exercise and row.file in owners:
+        if row.file in owners:
             mine = points[owners[row.file]]
             mine[row.exercise] = max(mine.get(row.exercise, 0), int(row.outcome == "right"))
     return points

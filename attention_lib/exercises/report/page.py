@@ -71,8 +71,8 @@ def _grid(rows, submissions, exercises):
         )
     key = ", ".join(f"{sign} {outcome}" for outcome, (sign, _) in SIGNS.items())
     return (
-        '<div class="scroll"><table><caption class="note">Each sign: '
-        f"{key}, {OTHER_SIGN[0]} anything else. Point at one to read what happened.</caption>"
+        f'<p class="note">{key}, {OTHER_SIGN[0]} anything else. Point at a sign to read what happened.</p>'
+        '<div class="scroll"><table>'
         f'<thead><tr><th scope="col">student</th>{heads}<th scope="col">right</th></tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )

@@ -3,6 +3,8 @@
 import collections
 from typing import NamedTuple
 
+MOST_HEARD = 200  # exercises of a notebook, names that there are not among them
+
 # What a row may say: the outcomes of `check`, and those of a notebook.
 OUTCOMES = {
     "right": "the answer is right",
@@ -46,7 +48,8 @@ class Account:
 
     def hear(self, exercise, feedback):
         """Keep what check said; the last time counts."""
-        self.heard[exercise] = feedback
+        if exercise in self.heard or len(self.heard) < MOST_HEARD:
+            self.heard[exercise] = feedback
 
     def fail(self, cell, error):
         """Keep the error that ended a cell, for the exercises that it had not come to."""

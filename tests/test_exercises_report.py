@@ -463,19 +463,20 @@ def test_stopped_it_kills_the_processes_and_prints_the_rows_so_far(tmp_path, how
     reporting = subprocess.Popen(
         [*COMMAND, "report", "class", "--jobs", "2", *OFF],
         cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert reporting.stderr.readline().startswith("1 of 2  quick.ipynb")
-    assert until(lambda: processes_with("attention_lib_"))
+    assert until(lambda: processes_with(f"{tmp_path}/attention_lib_"))
     reporting.send_signal(how)
     stdout, stderr = reporting.communicate(timeout=60)
     assert stderr == "Stopped: 1 of 2 notebooks are done.\n"
     assert "quick.ipynb  softmax   mistake  softmax over the whole matrix" in stdout
     assert "endless" not in stdout
     assert reporting.returncode == 130
-    assert until(lambda: not processes_with("attention_lib_"))
+    assert until(lambda: not processes_with(f"{tmp_path}/attention_lib_"))
 
 
 @pytest.mark.parametrize(

@@ -407,7 +407,7 @@ STEPS_OF_HEADS = {
     "~width by heads": lambda S, h, n, d: S / root(d / h),
     "~everything": lambda S, h, n, d: S / root(h * n * d),
     "~d_k squared": lambda S, h, n, d: S / d**2,
-    "~no brackets": lambda S, h, n, d: S / d / 2,
+    "a power of 1/2 without brackets": lambda S, h, n, d: S / d / 2,
     "~fixed at 4": lambda S, h, n, d: S / 2,
     "~fixed at 64": lambda S, h, n, d: S / 8,
 }

@@ -210,6 +210,15 @@ def _heads_times_root(Q, K):
     return _head_scores(Q, K) * np.sqrt(Q.shape[-1])
 
 
+@HEAD_SCALING.mistake(
+    "a power of 1/2 without brackets",
+    "Entry {entry} is {got} and should be {want}: the scores were divided by d_k and then by 2, which is what Python "
+    "reads in d_k**1/2. Where do brackets belong?",
+)
+def _heads_without_brackets(Q, K):
+    return _head_scores(Q, K) / Q.shape[-1] / 2
+
+
 # Questions
 
 SPREAD = Exercise(

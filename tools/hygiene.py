@@ -1,10 +1,13 @@
-"""Find what is wrong with a notebook, a page or a docstring without executing anything.
+"""Find what is wrong with a notebook, a page or a module without executing anything.
 
     python tools/hygiene.py [FILE ...]     (everything the project keeps clean when none is named)
+    python tools/hygiene.py --claims [NOTEBOOK ...]
+                                           (sentences that no code beside them bears out: for a reviewer)
 
 nbval executes and compares; it passes over a cell that was never run, over order, metadata,
-warnings, the form of the text, and numbers in prose that no cell bears out. One line per
-complaint; exit code 1 if there is any.
+warnings, the form of the text, links, formulas, names, and numbers in prose that no cell bears out. One
+line per complaint; exit code 1 if there is any. What each kind is about stands in a module beside this one:
+`markdown_checks`, `formula_checks`, `code_checks`, `name_checks`, `series_checks`, `claims`.
 """
 
 import ast
@@ -13,8 +16,25 @@ import re
 import sys
 from pathlib import Path
 
+import claims
+import code_checks
+import formula_checks
+import markdown_checks
+import name_checks
 import nbformat
-from refresh import METADATA, ROOT
+import series_checks
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The same in every notebook, so that none asks for somebody's private kernel.
+METADATA = {
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {"name": "python"},
+}
 
 MOST_LINES = 15
 MOST_WORDS = 150
@@ -35,6 +55,9 @@ UNMEANT = {
 CONSTANTS = {float(n) for n in range(11)}
 NUMBER = re.compile(r"(?<![\w.^{/:-])\d+(?:\.\d+)?(?![\w]|\.\d)")
 
+# Each version of a changelog may have the same headings.
+HEADINGS_MAY_REPEAT = {"CHANGELOG.md"}
+
 MAGIC = re.compile(r"^\s*[%!]", re.MULTILINE)
 SKIPPING = re.compile(r"NBVAL_|nbval-|PYTEST_VALIDATE_IGNORE")
 
@@ -46,14 +69,20 @@ def complaints(path):
 
 
 def _of_notebook(path):
+    source, *broken = _read(path)
+    if broken:
+        return broken
     try:
-        written = json.loads(path.read_text(encoding="utf-8"))
+        written = json.loads(source)
         ids = [cell.get("id") for cell in written["cells"]]
         if None in ids or len(set(ids)) < len(ids):
             return ["cell ids are missing or not unique"]  # nbformat would mend that unasked
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
     except Exception as error:
+        if mark := markdown_checks.CONFLICT.search(source):
+            line = source.count("\n", 0, mark.start()) + 1
+            return [f"line {line}: {mark[1]} is the mark of a merge that was not finished"]
         return [f"not a valid notebook: {error}"]
     found = []
     if notebook.metadata != METADATA:
@@ -61,30 +90,56 @@ def _of_notebook(path):
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     if counts != list(range(1, len(counts) + 1)):
         found.append(f"not run from the top in one go: counts {counts}")
-    cells = [(f"cell {number}", cell) for number, cell in enumerate(notebook.cells)]
+    cells = _cells(notebook)
     texts = [(place, cell.source) for place, cell in cells if cell.cell_type == "markdown"]
-    found += _about_text(path.parent, texts)
+    code = [(place, cell) for place, cell in cells if cell.cell_type == "code"]
+    own_names = frozenset().union(*(name_checks.names_in(cell.source) for _, cell in code))
+    found += _about_text(path, texts, own_names)
     for place, text in texts:
         if len(text.split()) > MOST_WORDS:
             found.append(f"{place}: {len(text.split())} words; split it below {MOST_WORDS}")
     found += _about_numbers(cells)
+    printed = [
+        (place, "\n".join(output.get("text", "") for output in cell.outputs))
+        for place, cell in code
+    ]
+    found += [
+        f"{place}: {complaint}" for place, complaint in series_checks.about_shapes(texts, printed)
+    ]
     before = None
     for place, cell in cells:
         if cell.cell_type not in {"code", "markdown"} or not cell.source.strip():
             found.append(f"{place}: neither text nor code")
         if cell.cell_type == "code":
             about = [*_about_code(cell), *_about_outputs(cell)]
-            if before != "markdown":
+            if before is None or before.cell_type != "markdown":
                 about.append("no text before the code")
+            else:
+                about += _about_named_error(cell, before)
             found += [f"{place}: {complaint}" for complaint in about]
-        before = cell.cell_type
+        before = cell
+    sources = [(place, cell.source) for place, cell in code]
+    found += [f"{place}: {complaint}" for place, complaint in code_checks.about_code(sources)]
     return found
+
+
+def _cells(notebook):
+    return [(f"cell {number}", cell) for number, cell in enumerate(notebook.cells)]
+
+
+def _read(path):
+    """Return the text of a file, and a complaint if it is not UTF-8."""
+    try:
+        return [path.read_text(encoding="utf-8")]
+    except UnicodeDecodeError as error:
+        return ["", f"not UTF-8: byte {error.start} is {error.object[error.start]:#x}"]
 
 
 def _of_page(path):
     """Check a Markdown page. Its numbers must stand in its examples or in the project's settings."""
-    text = path.read_text(encoding="utf-8")
-    yield from _about_text(path.parent, [("page", text)])
+    text, *broken = _read(path)
+    yield from broken
+    yield from _about_text(path, [("page", text)], frozenset(_names_of_examples(text)))
     examples = "".join(re.findall(r"```.*?```", text, re.DOTALL))
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     known = {*_numbers(examples), *_numbers(settings), MOST_LINES}
@@ -95,41 +150,75 @@ def _of_page(path):
         yield f"the text says {number}, which no example of the page has"
 
 
+def _names_of_examples(text):
+    for _, language, code in markdown_checks.fences(text):
+        if language == "python":
+            yield from name_checks.names_in(code)
+
+
 def _of_module(path):
     """Check docstrings: a number in prose must stand in the example below it, or in the code."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    source, *broken = _read(path)
+    yield from broken
+    for line, complaint in markdown_checks.slips_of_the_hand(source):
+        yield f"line {line}: {complaint}"
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        yield f"line {error.lineno}: not Python: {error.msg}"
+        return
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
             node
         ):
+            name = getattr(node, "name", "module")
+            for complaint in [
+                *name_checks.about_docstring(ast.get_docstring(node, clean=False), ROOT),
+                *formula_checks.about_plain_text(ast.get_docstring(node)),
+            ]:
+                yield f"docstring of {name}: {complaint}"
             prose, _, example = ast.get_docstring(node).partition("Examples\n--------\n")
             example, _, _sources = example.partition("References\n----------\n")
             prose, _, _sources = prose.partition("References\n----------\n")
             code = ast.unparse(ast.Module(node.body[1:], []))
             for number in _unfounded(prose, {*_numbers(example), *_numbers(code)}):
-                name = getattr(node, "name", "module")
                 yield f"docstring of {name}: it says {number}, which neither example nor code has"
 
 
-def _about_text(folder, texts):
+def _about_text(path, texts, own_names):
+    """Check all that is text in a notebook or page."""
+    folder, is_page = path.parent, path.suffix == ".md"
+    every_heading = [h.words for _, text in texts for h in markdown_checks.headings(text)]
     level = 0
     for place, text in texts:
-        plain = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         if re.search(PATH, text):
             yield f"{place}: a path of one machine"
         if SKIPPING.search(text):
             yield f"{place}: a marker of nbval"
-        for hashes in re.findall(r"^(#+) ", plain, re.MULTILINE):
-            if len(hashes) > level + 1 or (len(hashes) == 1 and level):
-                yield f"{place}: heading of level {len(hashes)} after level {level}"
-            level = len(hashes)
-        for words, target in re.findall(r"\[([^\]]*)\]\(([^)]*)\)", plain):
-            if words.strip().lower() in {"", "here", "link", "this", "click here"}:
-                yield f"{place}: a link whose text, {words!r}, does not say where it leads"
-            if "://" not in target and not (folder / target.partition("#")[0]).exists():
-                yield f"{place}: link to {target}, which is not there"
+        for heading in markdown_checks.headings(text):
+            if heading.level > level + 1 or (heading.level == 1 and level):
+                yield f"{place}, line {heading.line}: heading of level {heading.level} after level {level}"
+            level = heading.level
+        for line, complaint in [
+            *markdown_checks.form(text),
+            *series_checks.about_formulas(text),
+            *series_checks.about_links(text, folder, every_heading, is_page),
+            *series_checks.about_series(text, ROOT),
+            *name_checks.about_names(text, ROOT, folder, own_names),
+        ]:
+            yield f"{place}, line {line}: {complaint}"
+    if path.name not in HEADINGS_MAY_REPEAT:
+        for place, complaint in series_checks.about_headings(texts):
+            yield f"{place}: {complaint}"
     if not texts or not texts[0][1].startswith("# "):
         yield "it does not begin with a title"
+
+
+def _about_named_error(cell, text):
+    """A cell that raises on purpose says beforehand what will be raised."""
+    for output in cell.outputs:
+        if output.output_type == "error" and output.ename not in text.source:
+            yield f"it raises {output.ename}, which the text before it does not name"
 
 
 def _about_numbers(cells):
@@ -239,13 +328,62 @@ def everything():
     return [*notebooks, *pages, *sorted((ROOT / "attention_lib").rglob("*.py"))]
 
 
+def disagreements(paths):
+    """Return what is wrong between files: each a path and a sentence. Needs all of them to be complete."""
+    documents = [document for path in paths for document in _documents(path)]
+    texts = [document for document in documents if document[0].suffix != ".py"]
+    for path, place, complaint in [
+        *series_checks.about_papers(documents),
+        *series_checks.about_repeats(texts),
+    ]:
+        yield path, f"{place}: {complaint}"
+
+
+def _documents(path):
+    """Return the texts of a file: path, place, text."""
+    text, *broken = _read(path)
+    if broken:
+        return
+    if path.suffix == ".md":
+        yield path, "page", text
+    elif path.suffix == ".ipynb":
+        try:
+            cells = json.loads(text)["cells"]
+        except (ValueError, KeyError):
+            return  # complained of elsewhere
+        for number, cell in enumerate(cells):
+            if cell["cell_type"] == "markdown":
+                yield path, f"cell {number}", "".join(cell["source"])
+    else:
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            return
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                name = getattr(node, "name", "module")
+                yield path, f"docstring of {name}", ast.get_docstring(node) or ""
+
+
+def claims_of(path):
+    """Return the sentences of a notebook that a reviewer should read: place, sentence, what it claims."""
+    return claims.claims(_cells(nbformat.read(path, as_version=4)))
+
+
 def main(arguments):
     """Check what is named, or everything; return the exit code."""
+    paths = [Path(argument).resolve() for argument in arguments if argument != "--claims"]
+    if "--claims" in arguments:
+        for path in paths or [path for path in everything() if path.suffix == ".ipynb"]:
+            for claim in claims_of(path):
+                print(f"{path.name}: {claim.place}: {claim.what}: {claim.words}")
+        return 0
     failed = False
-    for path in [Path(argument).resolve() for argument in arguments] or everything():
-        for complaint in complaints(path):
-            failed = True
-            print(f"{path.name}: {complaint}")
+    paths = paths or everything()
+    alone = ((path, complaint) for path in paths for complaint in complaints(path))
+    for path, complaint in [*alone, *disagreements(paths)]:
+        failed = True
+        print(f"{path.name}: {complaint}")
     return int(failed)
 
 

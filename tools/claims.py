@@ -162,6 +162,8 @@ def _numbers(text):
 
 def _is_rounded(number, text):
     digits = len(text.partition(".")[2])
+    if number < 0 and not text.startswith("-"):
+        return False  # "fell by 0.3" may speak of -0.3, but -0.3 is not 0.3
     return round(abs(number), digits) == abs(float(text)) and (digits > 0 or number == int(number))
 
 

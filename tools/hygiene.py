@@ -62,13 +62,13 @@ MAGIC = re.compile(r"^\s*[%!]", re.MULTILINE)
 SKIPPING = re.compile(r"NBVAL_|nbval-|PYTEST_VALIDATE_IGNORE")
 
 
-def complaints(path):
-    """Return what is wrong with one notebook, page or module, a sentence each."""
+def complaints(path, root=ROOT):
+    """Return what is wrong with one notebook, page or module of a project, a sentence each."""
     kinds = {".ipynb": _of_notebook, ".md": _of_page, ".py": _of_module}
-    return list(kinds[path.suffix](path))
+    return list(kinds[path.suffix](path, root))
 
 
-def _of_notebook(path):
+def _of_notebook(path, root):
     source, *broken = _read(path)
     if broken:
         return broken
@@ -94,7 +94,7 @@ def _of_notebook(path):
     texts = [(place, cell.source) for place, cell in cells if cell.cell_type == "markdown"]
     code = [(place, cell) for place, cell in cells if cell.cell_type == "code"]
     own_names = frozenset().union(*(name_checks.names_in(cell.source) for _, cell in code))
-    found += _about_text(path, texts, own_names)
+    found += _about_text(path, root, texts, own_names)
     for place, text in texts:
         if len(text.split()) > MOST_WORDS:
             found.append(f"{place}: {len(text.split())} words; split it below {MOST_WORDS}")
@@ -135,13 +135,13 @@ def _read(path):
         return ["", f"not UTF-8: byte {error.start} is {error.object[error.start]:#x}"]
 
 
-def _of_page(path):
+def _of_page(path, root):
     """Check a Markdown page. Its numbers must stand in its examples or in the project's settings."""
     text, *broken = _read(path)
     yield from broken
-    yield from _about_text(path, [("page", text)], frozenset(_names_of_examples(text)))
+    yield from _about_text(path, root, [("page", text)], frozenset(_names_of_examples(text)))
     examples = "".join(re.findall(r"```.*?```", text, re.DOTALL))
-    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    settings = (root / "pyproject.toml").read_text(encoding="utf-8")
     known = {*_numbers(examples), *_numbers(settings), MOST_LINES}
     # The minutes in the table of notebooks are compared with the notebooks elsewhere.
     prose = re.sub(r"```.*?```|^\|.*$", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -156,7 +156,7 @@ def _names_of_examples(text):
             yield from name_checks.names_in(code)
 
 
-def _of_module(path):
+def _of_module(path, root):
     """Check docstrings: a number in prose must stand in the example below it, or in the code."""
     source, *broken = _read(path)
     yield from broken
@@ -173,7 +173,7 @@ def _of_module(path):
         ):
             name = getattr(node, "name", "module")
             for complaint in [
-                *name_checks.about_docstring(ast.get_docstring(node, clean=False), ROOT),
+                *name_checks.about_docstring(ast.get_docstring(node, clean=False), root),
                 *formula_checks.about_plain_text(ast.get_docstring(node)),
             ]:
                 yield f"docstring of {name}: {complaint}"
@@ -185,7 +185,7 @@ def _of_module(path):
                 yield f"docstring of {name}: it says {number}, which neither example nor code has"
 
 
-def _about_text(path, texts, own_names):
+def _about_text(path, root, texts, own_names):
     """Check all that is text in a notebook or page."""
     folder, is_page = path.parent, path.suffix == ".md"
     every_heading = [h.words for _, text in texts for h in markdown_checks.headings(text)]
@@ -203,8 +203,8 @@ def _about_text(path, texts, own_names):
             *markdown_checks.form(text),
             *series_checks.about_formulas(text),
             *series_checks.about_links(text, folder, every_heading, is_page),
-            *series_checks.about_series(text, ROOT),
-            *name_checks.about_names(text, ROOT, folder, own_names),
+            *series_checks.about_series(text, root),
+            *name_checks.about_names(text, root, folder, own_names),
         ]:
             yield f"{place}, line {line}: {complaint}"
     if path.name not in HEADINGS_MAY_REPEAT:
@@ -322,10 +322,10 @@ def _about_outputs(cell):
                 yield f"in its output, {meaning}"
 
 
-def everything():
-    """Return what the project keeps clean: notebooks, pages, and the package."""
-    pages, notebooks = sorted(ROOT.glob("*.md")), sorted((ROOT / "notebooks").rglob("*.ipynb"))
-    return [*notebooks, *pages, *sorted((ROOT / "attention_lib").rglob("*.py"))]
+def everything(root=ROOT):
+    """Return what a project keeps clean: notebooks, pages, and the package."""
+    pages, notebooks = sorted(root.glob("*.md")), sorted((root / "notebooks").rglob("*.ipynb"))
+    return [*notebooks, *pages, *sorted((root / "attention_lib").rglob("*.py"))]
 
 
 def disagreements(paths):

@@ -351,16 +351,15 @@ def _about_html(text):
                     opened[-1] = (*opened[-1][:2], True)
                 opened.append((tag, line, False))
             elif kind == "close" and tag in TAGS:
-                if not opened or opened[-1][0] != tag:
-                    where = f", within <{opened[-1][0]}>" if opened else ""
-                    yield line, f"</{tag}> closes nothing that is open here{where}"
-                    if tag in [name for name, *_ in opened]:
-                        while opened.pop()[0] != tag:
-                            pass
-                else:
-                    _, start, has_summary = opened.pop()
-                    if tag == "details" and not has_summary:
-                        yield start, "<details> without a <summary>, which readers click on"
+                if tag not in [name for name, *_ in opened]:
+                    yield line, f"</{tag}> closes nothing that is open here"
+                    continue
+                while opened[-1][0] != tag:
+                    inner, start, _ = opened.pop()
+                    yield start, f"<{inner}> is opened and not closed before </{tag}>"
+                _, start, has_summary = opened.pop()
+                if tag == "details" and not has_summary:
+                    yield start, "<details> without a <summary>, which readers click on"
     for tag, line, _ in opened:
         yield line, f"<{tag}> is opened and not closed in this text"
 

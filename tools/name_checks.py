@@ -237,7 +237,11 @@ def _in_package(dotted, root):
 @lru_cache
 def _names_made(path):
     names = set()
-    for node in ast.parse(_read(path)).body:
+    try:
+        body = ast.parse(_read(path)).body
+    except SyntaxError:
+        return names  # complained of elsewhere
+    for node in body:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
                 names.add(inner.id)

@@ -122,8 +122,9 @@ def _about_address_and_words(words, address, host):
     elif match := re.fullmatch(r"doi:(\S+)", words):
         if address != f"https://doi.org/{match[1]}":
             yield f"link called {words} leads to {address}, not to https://doi.org/{match[1]}"
-    elif re.fullmatch(r"(www\.)?[\w-]+(\.[\w-]+)+", words) and "." in words:
-        if words.removeprefix("www.") not in address and not re.match(r"[a-z]+\.[a-z_]+$", words):
+    elif re.fullmatch(r"(www\.)?[\w-]+(\.[\w-]+)+", words):
+        # A site, or a module whose pages are on its library's site.
+        if words.removeprefix("www.").split(".")[0] not in host:
             yield f"link called {words} leads to {host}"
     elif host == "github.com":
         for number in re.findall(r"\d{2,}", words):
@@ -225,7 +226,7 @@ def about_series(text, root):
 
 def _about_table(table, columns, root):
     named = []
-    for row in table.rows:
+    for line, row in enumerate(table.rows, start=table.line + 2):
         cells = dict(zip(columns, (cell.strip() for cell in row), strict=False))
         number = re.search(r"\b\d\d\b", cells["notebook"])
         path = next(
@@ -233,7 +234,7 @@ def _about_table(table, columns, root):
         )
         if path is None:
             yield (
-                table.line,
+                line,
                 f"the table of notebooks has {cells['notebook']!r}, which is not there",
             )
             continue
@@ -242,7 +243,7 @@ def _about_table(table, columns, root):
         title = title.replace(number[0], "", 1).strip()
         if not _is_title_of(title, title_of(path)):
             yield (
-                table.line,
+                line,
                 f"the table calls {path.name} {title!r}; its own title is {title_of(path)!r}",
             )
         for column, own in (
@@ -252,7 +253,7 @@ def _about_table(table, columns, root):
             said = cells.get(column, "")
             if column and _spoken(said) not in _spoken(own):
                 yield (
-                    table.line,
+                    line,
                     f"the table has {said!r} as {column} of {path.name}; the notebook itself has {own!r}",
                 )
     missing = [path.name for path in lessons(root) if path not in named]
@@ -366,7 +367,10 @@ def about_papers(documents):
             (number,) = set(found) if len(set(found)) == 1 else (None,)
             if number is None:
                 continue
-            authors = re.search(r"(?:[A-Z]\. )*([A-Z][\w-]+)[^()*]*\((\d{4})\)", item)
+            # The first author, as "A. Vaswani et al. (2017)", "S. Jain, B. C. Wallace (2019)".
+            authors = re.match(
+                r"(?:- )?(?:[A-Z]\. )*([A-Z][\w-]+)(?= et al\.|,| \()[^()*]*\((\d{4})\)", item
+            )
             title = re.search(r"(?<!\*)\*([^*]+)\*(?!\*)", item)
             checks = []
             if title:
@@ -394,7 +398,7 @@ def about_papers(documents):
 
 def _references(text):
     """Split a text into what speaks of one paper: items of lists, and what semicolons part."""
-    items = re.split(r"\n\s*\n|\n\s*[-*] |\n\d+\. ", text)
+    items = re.split(r"\n\s*\n|\n\s*[-*] |\n\d+\. |-{5,}\n", text)
     return [" ".join(part.split()) for item in items for part in re.split(r";\s", item)]
 
 

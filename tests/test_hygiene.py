@@ -310,6 +310,7 @@ BROKEN = {
     "heading without its space": in_start("## By hand", "##By hand", "cell 5, line 1", "heading needs a space after ##"),
     "heading by underlining": in_text("\n\nA line\n---\n", ", line 3", "heading made by underlining"),
     "heading without words": in_text("\n\n##\n", ", line 3", "heading without words"),
+    "question to the reader not marked": in_start("**Predict.**", "*Predict.*", "cell 5, line 3", "**Predict.**"),
     "heading twice": in_start("## By hand", "## What to expect", "cell 5, line 1", "'What to expect' stands already in cell 1"),
     "heading that skips a level": in_start("## By hand", "#### By hand", "cell 5, line 1", "level 4 after level 2"),
     "table without its rule": in_start("|---|---|---|---|\n", "", "cell 3, line 5", "table that comes out as text"),
@@ -369,6 +370,7 @@ BROKEN = {
     "values lost": in_start("\\right) V", "\\right)", "cell 3, line 3", "does not end in V"),
     "sum over the other index": in_start("Q_{im} K_{jm}", "Q_{mi} K_{jm}", "cell 3, line 3", "not how the series defines S_{ij}"),
     "softmax over the columns": in_text("$A_{ij} = \\frac{e^{s_{ij}}}{\\sum_{l=1}^{n_q} e^{s_{lj}}}$", ", line 1", "not how the series defines A_{ij}"),
+    "entropy without its minus": in_text("$\\sum_j A_{ij} \\ln A_{ij}$", ", line 1", "entropy has a minus"),
     "shape turned round": in_start("$(n_q, d_k)$", "$(d_k, n_q)$", "cell 3, line 7", "Q has shape (d_k, n_q); it has (n_q, d_k)"),
     "shape that is not printed": in_start("| $K$, $V$ | `K`, `V` | keys and values | $(n_k, d_k)$, $(n_k, d_v)$ |", "| $K$ | `K` | keys | $(n_k, d_v)$ |", "cell 3, line 8", "(n_k, d_v); it has (n_k, d_k)"),
     # Names, commands, tables of the series
@@ -477,6 +479,7 @@ def test_merge_that_broke_a_notebook_is_named(tmp_path):
         "snake_case, d_k and __init__ within `code`; d_k in the text, and 2 · 3 with a dot.",
         "A star \\* and a dollar \\$, escaped; **bold** and *italic*, ***both***.",
         "A row [0, 1], its entry [i] and an interval (0, 1]; see f(x)[0].",
+        "$-\\sum_j A_{ij} \\ln A_{ij}$",
         "$$\n\\frac{a}{b} \\quad \\text{if } a < b\n$$\n\nand $|x|$, $a_{i}^{2}$, $\\|x\\|$.",
         "- a list\n- with `code`\n\n  and a paragraph of its own\n\n1. numbers\n2. too",
         "> A quotation.\n\n```python\n# not a heading\n| not | a table\n```",
@@ -537,15 +540,20 @@ SYMBOLS = "| symbol | in code | shape |\n|---|---|---|\n| $G$ | `G` | $(n_q, d_v
         ("G: (8, 2, 5)  V: (8, 3, 5)", None),
         (
             "G: (2, 5)  V: (5, 3)",
-            "(5, 3) for V, (n_k, d_v) in the table: d_v is 3 there and 5 in G",
+            "(5, 3) here, (n_k, d_v) in the table: d_v would be 3, and is 5 in G",
         ),
-        ("G: (5,)", "(5,) for G; the table says (n_q, d_v)"),
+        ("G: (5,)", "G has shape (5,) here; the table says (n_q, d_v)"),
     ],
 )
 def test_shapes_that_a_cell_prints_are_those_of_the_table(printed, complaint):
     said = list(series_checks.about_shapes([("cell 0", SYMBOLS)], [("cell 1", printed)]))
     assert [place for place, _ in said] == ["cell 1"] * bool(complaint)
     assert all(line.endswith(complaint) for _, line in said)
+
+
+def test_files_of_the_series_agree():
+    said = hygiene.disagreements(hygiene.everything())
+    assert [f"{path.name}: {line}" for path, line in said] == []
 
 
 def test_equation_of_the_package_is_the_one_that_formulas_are_held_to():

@@ -79,6 +79,8 @@ def about_plain_text(text):
 
 def _about_part(part):
     yield from _about_softmax(part)
+    if re.search(r"(?<!-)\\sum(_\{?\w+\}?)?([Aa]_\{?\w+\}?)\\(ln|log)\2", part):
+        yield "an entropy has a minus before its sum, which is of logarithms of numbers below 1"
     symbol, *sides = _sides(part)
     sign, known = DEFINITIONS.get(symbol, ("", set()))
     for side in sides:

@@ -23,18 +23,7 @@ import markdown_checks
 import name_checks
 import nbformat
 import series_checks
-
-ROOT = Path(__file__).resolve().parent.parent
-
-# The same in every notebook, so that none asks for somebody's private kernel.
-METADATA = {
-    "kernelspec": {
-        "display_name": "Python 3 (ipykernel)",
-        "language": "python",
-        "name": "python3",
-    },
-    "language_info": {"name": "python"},
-}
+from refresh import METADATA, ROOT
 
 MOST_LINES = 15
 MOST_WORDS = 150
@@ -96,8 +85,9 @@ def _of_notebook(path, root):
     own_names = frozenset().union(*(name_checks.names_in(cell.source) for _, cell in code))
     found += _about_text(path, root, texts, own_names)
     for place, text in texts:
-        if len(text.split()) > MOST_WORDS:
-            found.append(f"{place}: {len(text.split())} words; split it below {MOST_WORDS}")
+        words = [word for word in text.split() if re.search(r"\w", word)]  # a table's bars are none
+        if len(words) > MOST_WORDS:
+            found.append(f"{place}: {len(words)} words; split it below {MOST_WORDS}")
     found += _about_numbers(cells)
     printed = [
         (place, "\n".join(output.get("text", "") for output in cell.outputs))
@@ -195,6 +185,9 @@ def _about_text(path, root, texts, own_names):
             yield f"{place}: a path of one machine"
         if SKIPPING.search(text):
             yield f"{place}: a marker of nbval"
+        for line, words in markdown_checks.paragraphs(text):
+            if re.match(r"\W{0,2}Predict\b", words) and not words.startswith("**Predict.**"):
+                yield f"{place}, line {line}: a question to the reader begins with **Predict.**"
         for heading in markdown_checks.headings(text):
             if heading.level > level + 1 or (heading.level == 1 and level):
                 yield f"{place}, line {heading.line}: heading of level {heading.level} after level {level}"
@@ -324,7 +317,13 @@ def _about_outputs(cell):
 
 def everything(root=ROOT):
     """Return what a project keeps clean: notebooks, pages, and the package."""
-    pages, notebooks = sorted(root.glob("*.md")), sorted((root / "notebooks").rglob("*.ipynb"))
+    pages = sorted(root.glob("*.md"))
+    # JupyterLab keeps copies of what it opened in a folder of its own.
+    notebooks = [
+        path
+        for path in sorted((root / "notebooks").rglob("*.ipynb"))
+        if ".ipynb_checkpoints" not in path.parts
+    ]
     return [*notebooks, *pages, *sorted((root / "attention_lib").rglob("*.py"))]
 
 

@@ -281,7 +281,7 @@ def _about_blocks(text):
                 if row != columns:
                     yield (
                         number + 1,
-                        f"a row of the table has {row} cells, its head has {columns}"
+                        f"a row of the table has {row} cell{'s' * (row != 1)}, its head has {columns}"
                         + "; a | within a cell is \\|" * (row > columns),
                     )
 

@@ -11,13 +11,24 @@ import time
 from pathlib import Path
 
 import nbformat
-from hygiene import METADATA, ROOT
 from nbclient import NotebookClient
 
 from attention_lib import attention_steps
 from attention_lib.figures import show
 from attention_lib.heatmap import plot_heatmap
 from attention_lib.worked_example import worked_example
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The same in every notebook, so that none asks for somebody's private kernel.
+METADATA = {
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {"name": "python"},
+}
 
 
 def refresh(path, check=False):

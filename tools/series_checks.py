@@ -1,6 +1,7 @@
 """What must agree between the files of the series: links, tables of notebooks, papers, paragraphs, shapes."""
 
 import json
+import os
 import re
 from collections import defaultdict
 from functools import lru_cache
@@ -97,7 +98,11 @@ def _about_link(link, address, folder, own_headings, is_page):
             yield from _about_address_and_words(words, address, parts.netloc)
         return
     path, _, fragment = address.partition("#")
-    target = folder / path
+    target = Path(os.path.normpath(folder / path))
+    if target.parent.name == "practice" and target.name.endswith("_practice.ipynb"):
+        # A clean checkout has no practice copies: what counts is that their notebook is there.
+        name = target.name.replace("_practice", "")
+        target = target.parent.parent / "notebooks" / name
     if path.startswith("/"):
         yield f"{kind} to {address}: it must start from the file's own folder"
         return
@@ -239,7 +244,7 @@ def _about_table(table, columns, root):
             )
             continue
         named.append(path)
-        title = re.sub(r"\[(.*?)\]\(.*?\)|\(this one\)", r"\1", cells["notebook"])
+        title = _words_of(re.sub(r"\((this one|here)\)", "", cells["notebook"]))
         title = title.replace(number[0], "", 1).strip()
         if not _is_title_of(title, title_of(path)):
             yield (
@@ -265,9 +270,15 @@ def _about_table(table, columns, root):
 
 def _spoken(text):
     """Return a question in one form: a root is a root in words or in signs."""
+    text = _words_of(text)
     text = re.sub(r"\$\\sqrt\{(.*?)\}\$", r"the root of \1", text)
     text = re.sub(r"[`$*\\]", "", text).replace("√d_k", "the root of d_k")
     return " ".join(text.lower().split()).rstrip(".?")
+
+
+def _words_of(text):
+    """Return a text with the words of its links in place of the links."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
 
 
 def _in_words(count):
@@ -286,6 +297,8 @@ def shapes_in_tables(text):
             continue
         for offset, row in enumerate(table.rows):
             cells = dict(zip(columns, row, strict=False))
+            if not re.fullmatch(r"`\w+`(, `\w+`)*", cells["in code"].strip()):
+                continue  # "rows of `Z`" has another shape than `Z`
             names = re.findall(r"`(\w+)`", cells["in code"])
             shapes = [
                 ", ".join(axis.strip() for axis in re.sub(r"[{}\\!]", "", shape).split(","))
@@ -320,23 +333,44 @@ def about_shapes(texts, outputs):
             if name in SHAPES and not _same_shape(shape, SHAPES[name]):
                 yield where, f"the table says {name} has shape ({shape}); it has ({SHAPES[name]})"
     for place, printed in outputs:
-        sizes = {}
-        for name, shape in re.findall(r"(?<![\w.\[@])(\w+)(?: +|: *)(\((?:\d+, ?)+\d*\))", printed):
-            if name not in said:
-                continue
-            axes = said[name].split(", ")
-            printed_axes = [int(size) for size in re.findall(r"\d+", shape)][-len(axes) :]
-            if len(printed_axes) < len(axes):
-                yield place, f"it prints shape {shape} for {name}; the table says ({said[name]})"
-                continue
-            for axis, size in zip(axes, printed_axes, strict=True):
-                first = sizes.setdefault(axis, (name, size))
-                if first[1] != size:
-                    yield (
-                        place,
-                        f"it prints shape {shape} for {name}, ({said[name]}) in the table: {axis} is "
-                        f"{size} there and {first[1]} in {first[0]}",
-                    )
+        found = re.findall(
+            r"(?<![\w.\[@])(?<![@*+/=-] )(\w+)(?: +|: *)\(((?:\d+, ?)+\d*)\)", printed
+        )
+        shapes = [(name, tuple(int(n) for n in re.findall(r"\d+", shape))) for name, shape in found]
+        for complaint in shapes_that_disagree(said, shapes):
+            yield place, complaint
+
+
+def shapes_that_disagree(said, shapes):
+    """Find arrays whose shapes are not what a table says, or whose sizes cannot be those of its symbols.
+
+    Parameters
+    ----------
+    said : dict of str
+        The table: "n_q, d_k" for the name "Q".
+    shapes : list of (name, shape)
+        What there is. Axes in front of those of the table are heads or a batch.
+    """
+    sizes = {}
+    for name, shape in shapes:
+        if name not in said:
+            continue
+        axes = said[name].split(", ")
+        if len(shape) < len(axes):
+            yield f"{name} has shape {shape} here; the table says ({said[name]})"
+            continue
+        for axis, size in zip(axes, shape[-len(axes) :], strict=True):
+            if axis.isdigit():
+                first, known = "the table", int(axis)
+            else:
+                first, known = sizes.setdefault(axis, (name, size))
+            if size != known and not (
+                name == "mask" and size == 1
+            ):  # it is repeated along that axis
+                yield (
+                    f"{name} has shape {shape} here, ({said[name]}) in the table: {axis} would be "
+                    f"{size}, and is {known} in {first}"
+                )
 
 
 def _same_shape(said, known):
@@ -362,7 +396,7 @@ def about_papers(documents):
     titles, numbers, of_authors = {}, {}, {}
     for path, place, text in documents:
         for item in _references(text):
-            found = re.findall(r"arXiv:\d{4}\.\d{4,5}|doi:10\.\d+/[^\s\])]+", item)
+            found = re.findall(r"arXiv:\d{4}\.\d{4,5}|doi:10\.\d+/[^\s\])]*[\w/]", item)
             # The link repeats the number; what stands in it is one paper.
             (number,) = set(found) if len(set(found)) == 1 else (None,)
             if number is None:

@@ -1,6 +1,6 @@
 """Sentences that say what came out, and that nothing bears out: a list for whoever reviews.
 
-    python tools/hygiene.py --claims [NOTEBOOK ...]
+    python tools/hygiene.py --claims [--since=REVISION] [NOTEBOOK ...]
 
 A program cannot read a sentence, but it can say where a reader must. Listed is each sentence of a
 notebook's text with a small number, a fraction or multiple in words, or a word like "darkest", "only",
@@ -68,6 +68,8 @@ def claims(cells):
         All cells of a notebook in order.
     """
     found, heading = [], ""
+    if not any(cell.cell_type == "code" for _, cell in cells):
+        return found  # a glossary defines; nothing came out of anything
     for index, (place, cell) in enumerate(cells):
         if cell.cell_type != "markdown":
             continue
@@ -79,7 +81,7 @@ def claims(cells):
         for line, words in markdown_checks.prose(cell.source, formulas_too=False):
             if words.startswith("Predict."):
                 continue  # a question; what it expects is said, and borne out, after the code
-            for sentence in re.split(r"(?<=[.!?:;])\s+(?=[A-Z\d`\0])", words):
+            for sentence in re.split(r"(?<=[.!?;])\s+(?=[A-Z\d`\0])", words):
                 what = [word for word in _claimed(sentence) if not _borne_out(word, beside)]
                 if what and not sentence.endswith("?"):
                     shown = sentence.replace("\0", "$...$").strip()
@@ -91,7 +93,7 @@ def claims(cells):
 def _claimed(sentence):
     """Return what a sentence claims: the words, and their number or their kind."""
     sentence = re.sub(r"`[^`]*`|\"[^\"]*\"|https?://\S+", " ", sentence)
-    sentence = LABELLED.sub(" ", sentence)
+    sentence = re.sub(r"\b\d\d (?=[A-Z])", " ", LABELLED.sub(" ", sentence))  # 10 Write it all
     found = []
     # A minus or a slash before a number belongs to it; 5 x 5 and 03 are no results.
     for match in re.finditer(

@@ -153,7 +153,7 @@ def _about_cell(tree, imported):
             targets = [node.target] if isinstance(node, ast.AugAssign) else node.targets
             for target in targets:
                 yield from _about_target(target, imported, node in guarded)
-    for node in ast.walk(tree):
+    for node in _on_page(tree):
         name = _bound(node)
         if name in SHADOWED:
             yield (
@@ -162,19 +162,20 @@ def _about_cell(tree, imported):
             )
 
 
-def _about_name(node, full, imports=False):
+def _about_name(node, full, imports=False, guarded=False):
     for pattern, meaning in CALLS:
         if pattern.fullmatch(full):
+            put_back = guarded and meaning.startswith((SILENCES, SETTINGS))
             # To import what asks the network or the clock is enough; of the rest, the call counts.
-            if not imports or meaning in {NETWORK, MACHINE}:
+            if not put_back and (not imports or meaning in {NETWORK, MACHINE}):
                 yield node.lineno, f"{full} {meaning}"
             return
 
 
 def _about_call(node, imported, guarded):
     full = _full_name(node.func, imported)
-    if full and not guarded:
-        yield from _about_name(node, full)
+    if full:
+        yield from _about_name(node, full, guarded=guarded)
     if full and SEEDED.fullmatch(full):
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         if not arguments or _is_constant(arguments[0], None):
@@ -331,6 +332,19 @@ def _lost_names(trees):
                         f"uses {name}, which `except ... as {name}` in {taken} deletes; give one of them another name",
                     )
                     break
+
+
+def _on_page(tree):
+    """Walk the code whose names stay on the page: not what a function or a comprehension has within."""
+    waiting = list(ast.iter_child_nodes(tree))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(
+            node,
+            ast.FunctionDef | ast.ClassDef | ast.Lambda | ast.comprehension,
+        ):
+            waiting.extend(ast.iter_child_nodes(node))
 
 
 def _at_top(tree):

@@ -1,8 +1,9 @@
 """Find what is wrong with a notebook, a page or a module without executing anything.
 
     python tools/hygiene.py [FILE ...]     (everything the project keeps clean when none is named)
-    python tools/hygiene.py --claims [NOTEBOOK ...]
-                                           (sentences that no code beside them bears out: for a reviewer)
+    python tools/hygiene.py --claims [--since=REVISION] [NOTEBOOK ...]
+                                           (sentences that no code beside them bears out, for a reviewer;
+                                           those alone that the notebook did not have at that revision)
 
 nbval executes and compares; it passes over a cell that was never run, over order, metadata,
 warnings, the form of the text, links, formulas, names, and numbers in prose that no cell bears out. One
@@ -13,6 +14,7 @@ line per complaint; exit code 1 if there is any. What each kind is about stands 
 import ast
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -108,6 +110,9 @@ def _of_notebook(path, root):
                 about += _about_named_error(cell, before)
             found += [f"{place}: {complaint}" for complaint in about]
         before = cell
+    for place, cell in code:
+        for line, complaint in markdown_checks.slips_of_the_hand(cell.source):
+            found.append(f"{place}, line {line}: {complaint}")
     sources = [(place, cell.source) for place, cell in code]
     found += [f"{place}: {complaint}" for place, complaint in code_checks.about_code(sources)]
     return found
@@ -128,7 +133,9 @@ def _read(path):
 def _of_page(path, root):
     """Check a Markdown page. Its numbers must stand in its examples or in the project's settings."""
     text, *broken = _read(path)
-    yield from broken
+    if broken:
+        yield from broken
+        return
     yield from _about_text(path, root, [("page", text)], frozenset(_names_of_examples(text)))
     examples = "".join(re.findall(r"```.*?```", text, re.DOTALL))
     settings = (root / "pyproject.toml").read_text(encoding="utf-8")
@@ -149,7 +156,9 @@ def _names_of_examples(text):
 def _of_module(path, root):
     """Check docstrings: a number in prose must stand in the example below it, or in the code."""
     source, *broken = _read(path)
-    yield from broken
+    if broken:
+        yield from broken
+        return
     for line, complaint in markdown_checks.slips_of_the_hand(source):
         yield f"line {line}: {complaint}"
     try:
@@ -364,17 +373,30 @@ def _documents(path):
                 yield path, f"docstring of {name}", ast.get_docstring(node) or ""
 
 
-def claims_of(path):
-    """Return the sentences of a notebook that a reviewer should read: place, sentence, what it claims."""
-    return claims.claims(_cells(nbformat.read(path, as_version=4)))
+def claims_of(path, since=""):
+    """Return the sentences of a notebook that a reviewer should read; those that are new since a revision."""
+    found = claims.claims(_cells(nbformat.read(path, as_version=4)))
+    if since:
+        command = ["git", "show", f"{since}:./{path.name}"]
+        shown = subprocess.run(command, cwd=path.parent, capture_output=True, encoding="utf-8")
+        if shown.returncode == 0:  # else the notebook was not there
+            before = claims.claims(_cells(nbformat.reads(shown.stdout, as_version=4)))
+            known = {claim.words for claim in before}
+            found = [claim for claim in found if claim.words not in known]
+    return found
 
 
 def main(arguments):
     """Check what is named, or everything; return the exit code."""
-    paths = [Path(argument).resolve() for argument in arguments if argument != "--claims"]
-    if "--claims" in arguments:
+    paths = [Path(argument).resolve() for argument in arguments if not argument.startswith("--")]
+    options = [argument for argument in arguments if argument.startswith("--")]
+    if unknown := [o for o in options if o != "--claims" and not o.startswith("--since=")]:
+        print(f"hygiene.py: no option {unknown[0]}; there are --claims and --since=REVISION")
+        return 2
+    if options:
+        since = next((o.partition("=")[2] for o in options if "=" in o), "")
         for path in paths or [path for path in everything() if path.suffix == ".ipynb"]:
-            for claim in claims_of(path):
+            for claim in claims_of(path, since):
                 print(f"{path.name}: {claim.place}: {claim.what}: {claim.words}")
         return 0
     failed = False

@@ -364,7 +364,7 @@ BROKEN = {
     "two subscripts": in_text("$a_i_j$", ", line 1", "Duplicate subscript"),
     "environment closed by another name": in_text("$\\begin{cases} 1 \\end{array}$", ", line 1", "does not parse"),
     "percent": in_text("$50 %$", ", line 1", "comment", "\\%"),
-    "root lost": in_start("{\\sqrt{d_k}}", "{d_k}", "cell 3, line 3", "softmax(QK^T/d_k) is not what the series takes it of"),
+    "root lost": in_start("{\\sqrt{d_k}}", "{d_k}", "cell 3, line 3", "softmax(QK^T/d_k) is not the softmax of the series"),
     "root lost on a page": on_page("{\\sqrt{d_k}}", "{d_k}", "line 5", "softmax(QK^T/d_k)"),
     "root lost in a docstring": ("attention_lib/__init__.py", "/ sqrt(d_k)", "/ d_k", "__init__.py: docstring of module: ", "softmax(QK^T/d_k)"),
     "transpose on the other factor": in_start("{Q K^T}", "{Q^T K}", "cell 3, line 3", "softmax(Q^TK/sqrt(d_k))"),

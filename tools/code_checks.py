@@ -9,6 +9,8 @@ import builtins
 import re
 from collections.abc import Iterator
 
+import name_checks
+
 # What a cell must not do, by the full name that it calls or assigns to, and why. The first match counts.
 SILENCES = "silences warnings for the rest of the page"
 SETTINGS = "changes the reader's settings for the rest of the page"
@@ -101,7 +103,7 @@ def about_code(sources: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     trees = []
     for place, source in sources:
         try:
-            trees.append((place, ast.parse(source)))
+            trees.append((place, name_checks.parsed(source)))
         except SyntaxError:
             continue
     for place, tree in trees:

@@ -106,7 +106,7 @@ def _about_softmax(part):
         if re.sub(r"(?<=[QKV])_\{?[hi]\}?", "", inside) not in SCORES_OF_SOFTMAX:
             known = " or ".join(sorted(SCORES_OF_SOFTMAX))
             yield (
-                f"softmax({inside}) is not what the series takes it of: {known} "
+                f"softmax({inside}) is not the softmax of the series, which is taken of {known} "
                 "(tools/formula_checks.py has the list)"
             )
         before, after = part[: match.start()], part[end + 1 :]

@@ -162,26 +162,35 @@ def _of_module(path, root):
     for line, complaint in markdown_checks.slips_of_the_hand(source):
         yield f"line {line}: {complaint}"
     try:
-        tree = ast.parse(source)
+        tree = name_checks.parsed(source)
     except SyntaxError as error:
         yield f"line {error.lineno}: not Python: {error.msg}"
         return
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
-            node
-        ):
-            name = getattr(node, "name", "module")
-            for complaint in [
-                *name_checks.about_docstring(ast.get_docstring(node, clean=False), root),
-                *formula_checks.about_plain_text(ast.get_docstring(node)),
-            ]:
-                yield f"docstring of {name}: {complaint}"
-            prose, _, example = ast.get_docstring(node).partition("Examples\n--------\n")
-            example, _, _sources = example.partition("References\n----------\n")
-            prose, _, _sources = prose.partition("References\n----------\n")
-            code = ast.unparse(ast.Module(node.body[1:], []))
-            for number in _unfounded(prose, {*_numbers(example), *_numbers(code)}):
-                yield f"docstring of {name}: it says {number}, which neither example nor code has"
+    for node, name, docstring in _docstrings(tree):
+        for complaint in [
+            *name_checks.about_docstring(ast.get_docstring(node, clean=False), root),
+            *formula_checks.about_plain_text(docstring),
+        ]:
+            yield f"docstring of {name}: {complaint}"
+        prose, _, example = docstring.partition("Examples\n--------\n")
+        example, _, _sources = example.partition("References\n----------\n")
+        prose, _, _sources = prose.partition("References\n----------\n")
+        if not _unfounded(prose, {*_numbers(example)}):
+            continue
+        code = ast.unparse(ast.Module(node.body[1:], []))
+        for number in _unfounded(prose, {*_numbers(example), *_numbers(code)}):
+            yield f"docstring of {name}: it says {number}, which neither example nor code has"
+
+
+def _docstrings(tree):
+    """Return what has a docstring in a module: node, name, docstring."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            if docstring := ast.get_docstring(node):
+                yield node, getattr(node, "name", "module"), docstring
+            waiting.extend(reversed(node.body))
 
 
 def _about_text(path, root, texts, own_names):
@@ -364,13 +373,11 @@ def _documents(path):
                 yield path, f"cell {number}", "".join(cell["source"])
     else:
         try:
-            tree = ast.parse(text)
+            tree = name_checks.parsed(text)
         except SyntaxError:
-            return
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-                name = getattr(node, "name", "module")
-                yield path, f"docstring of {name}", ast.get_docstring(node) or ""
+            return  # complained of elsewhere
+        for _, name, docstring in _docstrings(tree):
+            yield path, f"docstring of {name}", docstring
 
 
 def claims_of(path, since=""):

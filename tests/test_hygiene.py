@@ -8,6 +8,7 @@ of what is tested.
 """
 
 import copy
+import doctest
 import json
 import subprocess
 
@@ -391,6 +392,8 @@ BROKEN = {
     "notebook that is not there": in_text("More in notebook 07.", ", line 1", "notebook 07, which is not there"),
     "number of notebooks": on_page("Two Jupyter notebooks", "Three Jupyter notebooks", "line 3", "there are two in notebooks/"),
     "minutes in the table": on_page("| 20 |", "| 25 |", "line 22", "'25' as minutes of 01_mix.ipynb"),
+    "minutes that are a part of the right ones": on_page("| 20 |", "| 2 |", "line 22", "'2' as minutes of 01_mix.ipynb"),
+    "question left out": on_page("| How are rows mixed, and by what? |", "| |", "line 22", "'' as its question of 01_mix.ipynb"),
     "question in the table": in_start("| How are rows mixed, and by what? |", "| How are columns mixed? |", "cell 2, line 6", "'How are columns mixed?'"),
     "title in the table": on_page("[01 Mix rows]", "[01 Mix columns]", "line 22", "its own title is 'Mix rows by shares'"),
     "notebook missing in the table": on_page("| [01 Mix rows](notebooks/01_mix.ipynb) | How are rows mixed, and by what? | 20 |\n", "", "line 19", "lacks 01_mix.ipynb"),
@@ -563,6 +566,7 @@ def test_files_of_the_series_agree():
 def test_equation_of_the_package_is_the_one_that_formulas_are_held_to():
     line = next(line for line in attention_lib.__doc__.splitlines() if "softmax(" in line)
     assert formula_checks.plain(line) == formula_checks.EQUATION
+    assert doctest.testmod(formula_checks) == (0, 1)
 
 
 def test_fragments_are_those_of_jupyter_and_of_github():

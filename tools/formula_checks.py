@@ -116,9 +116,9 @@ def _about_softmax(part):
 
 @lru_cache(maxsize=4096)
 def plain(tex):
-    """Return a formula without spaces, boxes and sizes of brackets; fractions as a/b, roots as sqrt(a).
+    r"""Return a formula without spaces, boxes and sizes of brackets; fractions as a/b, roots as sqrt(a).
 
-    >>> plain(r"\text{output} = \text{softmax}\\!\\left(\frac{\boxed{Q K^T}}{\\sqrt{d_k}}\right) V")
+    >>> plain(r"\text{output} = \text{softmax}\!\left(\frac{\boxed{Q K^T}}{\sqrt{d_k}}\right) V")
     'output=softmax(QK^T/sqrt(d_k))V'
     """
     tex = re.sub(r"\\(left|right|displaystyle|!|,|;|:|quad|qquad)(?![a-z])|\\ |~", "", tex)

@@ -223,8 +223,9 @@ def about_series(text, root):
             yield from _about_table(table, columns, root)
     count = len(lessons(root))
     for line, words in markdown_checks.prose(text):
-        for match in re.finditer(r"\b([A-Za-z]+) (?:Jupyter |NumPy )?notebooks\b", words):
-            said = match[1].lower()
+        # "Seven Jupyter notebooks" counts them all; "the next two notebooks" does not.
+        for match in re.finditer(r"(?:^([A-Z]\w+)|\b(\w+) Jupyter) notebooks\b", words):
+            said = (match[1] or match[2]).lower()
             if said in NUMBER_WORDS and NUMBER_WORDS.index(said) != count:
                 yield line, f"it says {match[0]!r}; there are {_in_words(count)} in notebooks/"
 
@@ -256,7 +257,9 @@ def _about_table(table, columns, root):
             ("minutes", minutes_of(path)),
         ):
             said = cells.get(column, "")
-            if column and _spoken(said) not in _spoken(own):
+            # A table may shorten a question, by its end or to one of its sentences.
+            same = said == own if column == "minutes" else said and _spoken(said) in _spoken(own)
+            if column and not same:
                 yield (
                     line,
                     f"the table has {said!r} as {column} of {path.name}; the notebook itself has {own!r}",

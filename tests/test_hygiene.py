@@ -368,6 +368,7 @@ BROKEN = {
     "root lost": in_start("{\\sqrt{d_k}}", "{d_k}", "cell 3, line 3", "softmax(QK^T/d_k) is not the softmax of the series"),
     "root lost on a page": on_page("{\\sqrt{d_k}}", "{d_k}", "line 5", "softmax(QK^T/d_k)"),
     "root lost in a docstring": ("attention_lib/__init__.py", "/ sqrt(d_k)", "/ d_k", "__init__.py: docstring of module: ", "softmax(QK^T/d_k)"),
+    "transpose lost in a docstring": ("attention_lib/__init__.py", "K^T", "K", "__init__.py: docstring of module: ", "softmax(QK/sqrt(d_k))"),
     "transpose on the other factor": in_start("{Q K^T}", "{Q^T K}", "cell 3, line 3", "softmax(Q^TK/sqrt(d_k))"),
     "values lost": in_start("\\right) V", "\\right)", "cell 3, line 3", "does not end in V"),
     "sum over the other index": in_start("Q_{im} K_{jm}", "Q_{mi} K_{jm}", "cell 3, line 3", "not how the series defines S_{ij}"),

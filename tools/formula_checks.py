@@ -72,8 +72,8 @@ def about_formula(tex):
 def about_plain_text(text):
     """Yield what is wrong with the equation where a docstring writes it as text."""
     for line in text.splitlines():
-        # In code the product has an @; text has the chapter's K^T.
-        if "softmax(" in line and "K^T" in line and "@" not in line:
+        # As text, the product of Q and K is written without a sign; in code it has an @ or a comma.
+        if "softmax(" in line and re.search(r"Q(\^T)? ?K", line):
             yield from _about_softmax(plain(line))
 
 

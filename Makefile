@@ -1,16 +1,22 @@
 # Two commands for everybody:
-#   make lab     open the notebooks in JupyterLab
+#   make lab     open the notebooks in JupyterLab, beginning with your practice copy of 00
 #   make test    run every test, and every notebook
+# for readers:
+#   make practice
+#                your practice copies alone; what you wrote stays
+#                (FRESH="03_softmax": this one anew, and the old one beside it)
 # and for whoever changes something:
 #   make refresh execute the notebooks again and store what they print and draw
 #                (NOTEBOOKS="notebooks/03_softmax.ipynb": these alone)
 #   make test-oldest, make test-newest
 #                the tests at both ends of the supported versions
+#   make check-lab
+#                start make lab, look at the page that it opens, and stop it
 #   make fuzz    a long run of random inputs, new ones each time
 #   make bench-validate
 #                what the checking of notebooks costs, beside other ways of doing it
 #   make lint    check style; make format mends it
-#   make clean   remove the environments
+#   make clean   remove the environments; practice copies stay
 # README.md has the plain commands for machines without make.
 
 PYTHON ?= python3
@@ -27,11 +33,17 @@ TEST := .venv-test
 # A stamp file says that an environment is complete, and from which files it was made.
 PINS := constraints.txt pyproject.toml requirements.txt
 
-.PHONY: lab test refresh check-refresh test-oldest test-newest fuzz bench-validate lint format clean
+.PHONY: lab practice check-lab test refresh check-refresh test-oldest test-newest fuzz bench-validate lint format clean
 
 lab: $(LAB)/ready
-	@echo "Opening the notebooks; stop with Ctrl-C."
-	$(LAB)/$(BIN)/python -m jupyter lab --notebook-dir=notebooks 00_overview.ipynb
+	@$(LAB)/$(BIN)/python tools/lab.py
+
+# It needs no environment.
+practice:
+	@$(PYTHON) tools/practice.py $(if $(FRESH),--fresh $(FRESH))
+
+check-lab: $(LAB)/ready $(TEST)/ready
+	$(TEST)/$(BIN)/python tools/try_lab.py
 
 test: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m pytest -n auto

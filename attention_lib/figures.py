@@ -1,51 +1,90 @@
 """Figures with a text alternative, made from what was really drawn.
 
-`show(figure)` ends a notebook cell: the page gets the picture with a one-sentence alternative
-for screen readers, and the plain-text form of the output is a full description, which stays
-the same from one matplotlib version to the next and so can be compared by a test.
+`show(figure)` displays a figure where it is called: a notebook page gets the picture with a
+one-sentence alternative for screen readers, and the plain-text form of the output is a full
+description, which stays the same from one matplotlib version to the next and so can be compared
+by a test.
 """
 
 import base64
 import html
 import io
+import sys
 
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.category import StrCategoryLocator
-from matplotlib.collections import FillBetweenPolyCollection, PathCollection
-from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, Polygon
-from matplotlib.path import Path
-from matplotlib.text import Annotation
-from matplotlib.ticker import FixedLocator
+from matplotlib.patches import PathPatch
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
+from . import plots_in_words
 from .heatmap import cell_text
+from .plots_in_words import Thing, number
 
 DOTS_PER_INCH = 144  # sharp on dense screens; the page shows it at 96
-MOST_POINTS = 12  # points of a series that are listed one by one
+MOST_BYTES = 18_000  # of a description, with whatever is left out named
+MOST_BYTES_OF_ALT = 1_500
+MOST_COLOURS = 256  # of a picture; the colours of its areas are kept, those of its edges rounded
 
 
 class Picture:
-    """A drawn figure: an image with an alternative on a page, a description as text."""
+    """A drawn figure: an image with an alternative on a page, a description as text.
+
+    `print(picture)` writes the description. As the value of a cell it appears by itself, except
+    in the cell in which `show` has displayed it.
+    """
 
     def __init__(self, alt, text, png, width):
         self.alt = alt
         self.text = text
         self.png = png
         self.width = width
+        self._displayed_in = None
 
     def __repr__(self):
+        return f"<Picture, {self.width} px wide: {self.text.splitlines()[0]}>"
+
+    def __str__(self):
         return self.text
 
     def _repr_html_(self):
-        data = base64.b64encode(self.png).decode("ascii")
-        return f'<img alt="{html.escape(self.alt)}" width="{self.width}" src="data:image/png;base64,{data}">'
+        return (
+            f'<img alt="{html.escape(self.alt)}" width="{self.width}" style="max-width: 100%" '
+            f'src="data:image/png;base64,{self._base64()}">'
+        )
+
+    def _ipython_display_(self):
+        # A cell that ends in show(...) has the picture already.
+        if self._displayed_in != _cell():
+            self._display()
+
+    def _base64(self):
+        return base64.b64encode(self.png).decode("ascii")
+
+    def _display(self):
+        """Display the picture where this is called; outside a notebook there is no such place."""
+        self._displayed_in = _cell()
+        if self._displayed_in is None:
+            return
+        from IPython.display import display
+
+        # Pages take the HTML, the one form whose alternative they read out. LaTeX has no use for
+        # HTML and takes the PNG, and so does whatever refuses images in HTML and asks for PNG first.
+        forms = {
+            "text/html": self._repr_html_(),
+            "image/png": self._base64(),
+            "text/plain": self.text,
+        }
+        display(forms, raw=True, metadata={"image/png": {"width": self.width}})
 
 
 def show(drawn):
-    """Turn a figure into a picture with a text alternative, for the last line of a cell.
+    """Display a figure where this is called, once, with a text alternative.
+
+    As `plt.show` does, it displays in the middle of a cell, in a loop, in a function; the same
+    call may be the last line of a cell. Outside IPython nothing is displayed.
 
     Parameters
     ----------
@@ -64,10 +103,20 @@ def show(drawn):
     TypeError
         If it is neither Axes nor Figure.
 
+    Notes
+    -----
+    Exported with nbconvert, the picture is in HTML, PDF, LaTeX and Markdown. `--sanitize-html`
+    refuses every image in HTML, and with it the alternative; it shows the picture where it is asked
+    for the other form first::
+
+        jupyter nbconvert --to html --sanitize-html \
+            --NbConvertBase.display_data_priority="['image/png', 'text/html', 'text/plain']" ...
+
     Examples
     --------
     >>> from attention_lib.heatmap import plot_heatmap
-    >>> show(plot_heatmap([[0.75, 0.25]], queries=["it"], keys=["cat", "mat"], title="A"))
+    >>> picture = show(plot_heatmap([[0.75, 0.25]], queries=["it"], keys=["cat", "mat"], title="A"))
+    >>> print(picture)
     figure, 1 panel
     "A": heatmap, 1 rows (Query) by 2 columns (Key), magma_r from 0 to 1 (attention weight)
       rows: it
@@ -82,7 +131,9 @@ def show(drawn):
     figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH, transparent=False, facecolor=background)
     plt.close(figure)
     width = round(figure.get_size_inches()[0] * 96)
-    return Picture(alt_text(figure), describe(figure), buffer.getvalue(), width)
+    picture = Picture(alt_text(figure), describe(figure), _small(buffer), width)
+    picture._display()
+    return picture
 
 
 def alt_text(drawn):
@@ -96,8 +147,9 @@ def alt_text(drawn):
     Returns
     -------
     str
-        A clause per panel: for a heatmap its size and its strongest and weakest cell, for
-        other plots each series with where it starts and ends.
+        A clause per panel: for a heatmap its size and its strongest and weakest cell, for other
+        plots each series with where it rises and falls and what it crosses, arrows, regions, and
+        points by their names.
 
     Examples
     --------
@@ -105,11 +157,17 @@ def alt_text(drawn):
     >>> alt_text(plot_heatmap([[0.75, 0.25]], queries=["it"], keys=["cat", "mat"]))
     'Heatmap, rows Query, columns Key, 1 by 2: highest 0.75 (it, cat), lowest 0.25 (it, mat).'
     """
-    return "; ".join(_sentence(ax) for ax in _panels(_figure_of("alt_text", drawn))) + "."
+    clauses = [_sentence(ax) for ax in _panels(_figure_of("alt_text", drawn))]
+    fitting = _fitting(clauses, MOST_BYTES_OF_ALT)
+    rest = len(clauses) - len(fitting)
+    return "; ".join([*fitting, *([f"and {rest} more panels"] if rest else [])]) + "."
 
 
 def describe(drawn):
     """Write out what a figure shows: titles, axes, colours, and the data to three decimals.
+
+    Of large matrices and long series a part is listed, and what is left out is named: a
+    description stays below 20 kB.
 
     Parameters
     ----------
@@ -127,7 +185,7 @@ def describe(drawn):
     >>> line = ax.plot([1, 2, 4], [1, 2, 4], label="variance")
     >>> print(describe(figure))
     figure, 1 panel
-    untitled: x "" from 0.85 to 4.15, y "" from 0.85 to 4.15
+    untitled: x axis without a name from 0.85 to 4.15, y axis without a name from 0.85 to 4.15
       line "variance": (1, 1) (2, 2) (4, 4)
     >>> plt.close(figure)
     """
@@ -135,8 +193,14 @@ def describe(drawn):
     panels = _panels(figure)
     heading = f"figure, {len(panels)} panel" + "s" * (len(panels) != 1)
     if figure.get_suptitle():
-        heading += f', "{figure.get_suptitle()}"'
-    return "\n".join([heading, *(line for ax in panels for line in _description(ax))])
+        heading += f', "{_one_line(figure.get_suptitle())}"'
+    lines = [heading, *plots_in_words.things_of_figure(figure)]
+    allowance = MOST_BYTES // max(1, len(panels)) - 300
+    lines += [line for ax in panels for line in _description(ax, allowance)]
+    fitting = _fitting(lines, MOST_BYTES)
+    if len(fitting) < len(lines):
+        fitting.append(f"left out: {len(lines) - len(fitting)} more lines")
+    return "\n".join(fitting)
 
 
 def _figure_of(where, drawn):
@@ -150,104 +214,327 @@ def _figure_of(where, drawn):
     )
 
 
-def _panels(figure):
-    return [ax for ax in figure.axes if ax.get_label() != "<colorbar>" and ax.get_visible()]
+def _cell():
+    """Return what tells one execution of a cell from another, or None outside IPython."""
+    ipython = sys.modules.get("IPython")  # not imported here: the package does without it
+    shell = ipython.get_ipython() if ipython else None
+    return None if shell is None else (id(shell), shell.execution_count)
 
 
-def _description(ax):
-    title = f'"{ax.get_title()}"' if ax.get_title() else "untitled"
-    if ax.images:
-        return [f"{title}: {_heading_of_image(ax)}", *_image_lines(ax)]
-    x, y = (
-        f'{name} "{axis.get_label_text()}"{" (log)" * (axis.get_scale() == "log")} '
-        f"from {_number(axis.get_view_interval()[0])} to {_number(axis.get_view_interval()[1])}"
-        for name, axis in (("x", ax.xaxis), ("y", ax.yaxis))
+def _small(png):
+    """Return a PNG in 256 colours, a third as large: those of areas kept, those of edges rounded.
+
+    A notebook holds each picture twice, and a repository each version of a notebook.
+    """
+    picture = Image.open(png)
+    pixels = np.asarray(picture.convert("RGB")).astype(np.uint32)
+    packed = pixels[..., 0] << 16 | pixels[..., 1] << 8 | pixels[..., 2]
+    colours, index, counts = np.unique(packed, return_inverse=True, return_counts=True)
+    palette = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=-1).astype(np.uint8)
+    if len(colours) > MOST_COLOURS:
+        kept = np.argsort(-counts, kind="stable")[: MOST_COLOURS // 2]
+        others = np.delete(palette, kept, axis=0)[np.newaxis]
+        rounded = Image.fromarray(others).quantize(
+            MOST_COLOURS - len(kept), method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
+        rounded = np.array(rounded.getpalette(), dtype=np.uint8).reshape(-1, 3)
+        few = np.concatenate([palette[kept], rounded])[:MOST_COLOURS]
+        nearest = _nearest(palette.astype(np.int32), few.astype(np.int32))
+        palette, index = few, nearest[index]
+    small = Image.fromarray(index.reshape(packed.shape).astype(np.uint8))
+    small.putpalette(palette.tobytes())
+    written, notes = io.BytesIO(), PngInfo()
+    notes.add_text("Software", picture.info.get("Software", ""))  # which matplotlib drew it
+    small.save(written, "png", optimize=True, pnginfo=notes, dpi=(DOTS_PER_INCH, DOTS_PER_INCH))
+    return written.getvalue()
+
+
+def _nearest(colours, few):
+    """Return for each colour the position of the nearest one of a few."""
+    parts = np.array_split(colours, max(1, len(colours) // 2000))
+    return np.concatenate(
+        [((part[:, np.newaxis] - few) ** 2).sum(axis=-1).argmin(axis=-1) for part in parts]
     )
-    return [f"{title}: {x}, {y}", *_named_places(ax), *(f"  {line}" for line in _series(ax))]
+
+
+def _panels(figure):
+    """Return the panels of a figure in order, those inside another one after it, no colour bars."""
+    panels = [part for ax in figure.axes for part in _with_insets(ax)]
+    bars = {
+        id(drawn.colorbar.ax)
+        for ax in panels
+        for drawn in (*ax.images, *ax.collections)
+        if drawn.colorbar is not None
+    }
+    seen = dict.fromkeys(panels)  # an inset is listed once
+    return [
+        ax
+        for ax in seen
+        if id(ax) not in bars and ax.get_label() != "<colorbar>" and ax.get_visible()
+    ]
+
+
+def _with_insets(ax):
+    insets = [child for child in ax.child_axes if isinstance(child, Axes)]
+    return [ax, *(part for inset in insets for part in _with_insets(inset))]
+
+
+def _fitting(parts, most):
+    """Return as many of the first parts as have so many bytes together; at least a piece of one."""
+    fitting, total = [], 0
+    for part in parts:
+        total += len(part.encode("utf-8", "replace")) + 2
+        if total > most:
+            break
+        fitting.append(part)
+    return fitting or [part[: most // 4] + "…" for part in parts[:1]]
+
+
+def _one_line(text):
+    return " ".join(text.split("\n"))
+
+
+def _title(ax):
+    return _one_line(ax.get_title() or ax.get_title("left") or ax.get_title("right"))
+
+
+def _description(ax, allowance):
+    title = f'"{_title(ax)}"' if _title(ax) else "untitled"
+    things = plots_in_words.things(ax, skip=_parts_of_heatmap(ax))
+    if ax.images:
+        heading, lines = _heading_of_image(ax), _image_lines(ax, allowance)
+    else:
+        heading, lines = _axes_of_plot(ax), _named_places(ax)
+    return [f"{title}: {heading}", *lines, *(f"  {thing.text}" for thing in things)]
+
+
+def _axes_of_plot(ax):
+    parts = []
+    for name, axis in (("x axis", ax.xaxis), ("y axis", ax.yaxis)):
+        label = plots_in_words.name_of(ax, name[0])
+        low, high = axis.get_view_interval()
+        parts.append(
+            (f'{name} "{label}"' if label else f"{name} without a name")
+            + " (log)" * (axis.get_scale() == "log")
+            + f" from {number(low)} to {number(high)}"
+        )
+    return ", ".join(parts)
 
 
 def _named_places(ax):
     """Return a line for each axis whose places have names, such as the categories of bars."""
-    fixed = (FixedLocator, StrCategoryLocator)
-    axes = [axis for axis in (ax.xaxis, ax.yaxis) if isinstance(axis.get_major_locator(), fixed)]
     return [
-        f"  {axis.axis_name}: {' | '.join(label.get_text() for label in axis.get_ticklabels())}"
-        for axis in axes
+        f"  {axis.axis_name}: {' | '.join(plots_in_words.names_of_places(axis))}"
+        for axis in (ax.xaxis, ax.yaxis)
+        if plots_in_words.has_named_places(axis)
     ]
 
 
 def _sentence(ax):
-    title = f' "{ax.get_title()}"' if ax.get_title() else ""
+    title = f' "{_title(ax)}"' if _title(ax) else ""
     if ax.images:
-        M = ax.images[0].get_array().filled(np.nan)
-        size = f"Heatmap{title}, rows {ax.get_ylabel()}, columns {ax.get_xlabel()}, {M.shape[0]} by {M.shape[1]}"
-        if _is_mask(ax):
-            size, seen = size.replace("Heatmap", "Mask", 1), np.isfinite(M)
-            if len(M) > MOST_POINTS:
-                return f"{size}: {seen.sum()} of {M.size} cells may attend"
-            counts = " ".join(map(str, seen.sum(axis=1)))
-            return f"{size}: keys that each query may attend to, row by row: {counts}"
-        if not np.isfinite(M).any():
-            return f"{size}: no cell has a number"
-        rows, columns = _tick_names(ax.yaxis, M.shape[0]), _tick_names(ax.xaxis, M.shape[1])
-        ends = []
-        for word, pick in (("highest", np.nanargmax), ("lowest", np.nanargmin)):
-            i, j = np.unravel_index(pick(M), M.shape)
-            ends.append(f"{word} {cell_text(M[i, j])} ({rows[i]}, {columns[j]})")
-        ends += [f"{name} {len(at)} of {M.size}" for name, at in _missing_cells(ax).items()]
-        return f"{size}: {', '.join(ends)}"
-    axes = f"{ax.get_ylabel() or 'y'} against {ax.get_xlabel() or 'x'}"
-    series = ", ".join(_series(ax, brief=True))
-    return f"Plot{title} of {axes}" + (f": {series}" if series else "")
+        return _sentence_of_image(ax, title)
+    things = plots_in_words.things(ax)
+    across, up = plots_in_words.name_of(ax, "x"), plots_in_words.name_of(ax, "y")
+    axes = (f" of {up}" if up else "") + (
+        f" {'against' if up else 'over'} {across}" if across else ""
+    )
+    said = _clauses(things + plots_in_words.crossings(ax))
+    return f"Plot{title}{axes}{said or ', empty'}"
+
+
+def _clauses(things: list[Thing]):
+    """Return what is said of things in one sentence: of those with a name, if there are any."""
+    named = [thing.brief for thing in things if thing.brief and thing.named]
+    clauses = named or [thing.brief for thing in things if thing.brief]
+    fitting = _fitting(clauses, MOST_BYTES_OF_ALT // 2)
+    rest = len(clauses) - len(fitting)
+    if not clauses:
+        return ""
+    return ": " + ", ".join([*fitting, *([f"and {rest} more things"] if rest else [])])
 
 
 # Heatmaps
 
 
+def _sentence_of_image(ax, title):
+    things = [
+        thing for thing in plots_in_words.things(ax, skip=_parts_of_heatmap(ax)) if thing.named
+    ]
+    M = _numbers(ax)
+    if M is None:
+        height, width = ax.images[0].get_array().shape[:2]
+        return f"Picture{title} in colours of its own, {height} by {width} pixels" + _clauses(
+            things
+        )
+    names = [
+        f", {word} {_one_line(label)}"
+        for word, label in (("rows", ax.get_ylabel()), ("columns", ax.get_xlabel()))
+        if label
+    ]
+    size = f"Heatmap{title}{''.join(names)}, {M.shape[0]} by {M.shape[1]}"
+    if _is_mask(ax):
+        return f"{size.replace('Heatmap', 'Mask', 1)}: {_openings(np.isfinite(M))}"
+    if not np.isfinite(M).any():
+        return f"{size}: no cell has a number"
+    rows, columns = _tick_names(ax.yaxis, M.shape[0]), _tick_names(ax.xaxis, M.shape[1])
+    ends = []
+    if np.nanmax(M) == np.nanmin(M) and M.size > 1:
+        ends.append(
+            f"{cell_text(np.nanmax(M))} in every cell" + " with a number" * bool(np.isnan(M).any())
+        )
+    else:
+        for word, pick in (("highest", np.nanargmax), ("lowest", np.nanargmin)):
+            i, j = np.unravel_index(pick(M), M.shape)
+            ends.append(f"{word} {cell_text(M[i, j])} ({rows[i]}, {columns[j]})")
+    ends += [f"{name} {len(at)} of {M.size}" for name, at in _missing_cells(ax).items()]
+    return f"{size}: {', '.join(ends)}" + _clauses(things).replace(": ", ", ", 1)
+
+
+def _openings(seen):
+    """Say which cells of a mask may attend: a known shape by its name, a small one row by row."""
+    if not seen.any() or seen.all():
+        return "every cell may attend" if seen.any() else "no cell may attend"
+    if len(seen) > 1 and (seen == np.tri(*seen.shape, dtype=bool)).all():
+        return "each query may attend to the key of its own position and to those before it"
+    if len(seen) > 1 and (seen == seen[0]).all() and len(seen[0]) <= plots_in_words.MOST_POINTS:
+        keys = " ".join(map(str, np.flatnonzero(seen[0])))
+        return f"every query may attend to the keys in columns {keys} alone"
+    if len(seen) > plots_in_words.MOST_POINTS:
+        return f"{seen.sum()} of {seen.size} cells may attend"
+    counts = " ".join(map(str, seen.sum(axis=1)))
+    return f"keys that each query may attend to, row by row: {counts}"
+
+
+def _numbers(ax):
+    """Return the numbers of the first image, nan where there is none; None for a colour picture."""
+    array = ax.images[0].get_array()
+    if array is None or np.ndim(array) != 2:
+        return None
+    return np.ma.filled(np.ma.asarray(array).astype(float), np.nan)
+
+
 def _heading_of_image(ax):
     image = ax.images[0]
+    if _numbers(ax) is None:
+        array = np.asarray(image.get_array(), dtype=float)
+        height, width = array.shape[:2]
+        mean = " ".join(f"{part:z.3f}" for part in array.reshape(-1, array.shape[-1]).mean(axis=0))
+        return f"picture in colours of its own, {height} by {width} pixels, mean colour {mean}"
     n_rows, n_columns = image.get_array().shape
     return (
-        f"heatmap, {n_rows} rows ({ax.get_ylabel()}) by {n_columns} columns ({ax.get_xlabel()}), "
-        f"{image.cmap.name} from {_number(image.norm.vmin)} to {_number(image.norm.vmax)}"
-        + (f" ({_quantity(ax)})" if _quantity(ax) else "")
+        f"heatmap, {n_rows} rows{_in_brackets(ax.get_ylabel())} by "
+        f"{n_columns} columns{_in_brackets(ax.get_xlabel())}, "
+        f"{image.cmap.name} from {number(image.norm.vmin)} to {number(image.norm.vmax)}"
+        + _in_brackets(_quantity(ax))
     )
 
 
-def _image_lines(ax):
-    M = ax.images[0].get_array().filled(np.nan)
+def _in_brackets(words):
+    return f" ({_one_line(words)})" if words else ""
+
+
+def _image_lines(ax, allowance):
+    M = _numbers(ax)
+    if M is None:
+        return []
     rows, columns = _tick_names(ax.yaxis, M.shape[0]), _tick_names(ax.xaxis, M.shape[1])
     missing = _missing_cells(ax)
-    words = {(i, j): f"{number:z.3f}" for (i, j), number in np.ndenumerate(M)}
+    kept_rows, kept_columns = _kept(M, rows, columns, allowance)
+    words = {(i, j): _three_decimals(M[i, j]) for i in kept_rows for j in kept_columns}
     if _is_mask(ax):
         words = dict.fromkeys(words, "open")
     for name, places in missing.items():
-        words |= dict.fromkeys(places, "hidden" if name.startswith("hidden") else "nan")
+        word = "hidden" if name.startswith("hidden") else "nan"
+        words |= {place: word for place in places if place in words}
     # Turned-round axes leave the data as it is, so the direction is part of the description.
     turned = [
         word for word, axis in (("rows", ax.yaxis), ("columns", ax.xaxis)) if _is_turned(word, axis)
     ]
-    lines = [f"  rows: {' | '.join(rows)}", f"  columns: {' | '.join(columns)}"]
-    lines += [f"  {word} run backwards" for word in turned]
-    lines += [
-        f"  {name}: {' '.join(words[i, j] for j in range(M.shape[1]))}"
-        for i, name in enumerate(rows)
+    lines = [
+        f"  rows: {' | '.join(rows[i] for i in kept_rows)}",
+        f"  columns: {' | '.join(columns[j] for j in kept_columns)}",
     ]
-    others = [text.get_text() for text in ax.texts if not _shows_its_number(text, M)]
-    lines.append(f"  cells that show their number: {len(ax.texts) - len(others)} of {M.size}")
-    lines += [f"  {name}: {len(places)} cells" for name, places in missing.items()]
-    return [*lines, *(f"  text {words!r}" for words in others if words)]
+    lines += [f"  {word} run backwards" for word in turned]
+    lines += [f"  {rows[i]}: {' '.join(words[i, j] for j in kept_columns)}" for i in kept_rows]
+    if len(words) < M.size:
+        lines += _left_out(M, kept_rows, kept_columns)
+    shown = sum(_shows_its_number(text, M) for text in ax.texts)
+    lines.append(f"  cells that show their number: {shown} of {M.size}")
+    return [*lines, *(f"  {name}: {len(places)} cells" for name, places in missing.items())]
+
+
+def _kept(M, rows, columns, allowance):
+    """Return the rows and columns that are listed: all, or as many from both ends as there is room."""
+    n_rows, n_columns = M.shape
+    names = [len(name.encode("utf-8", "replace")) for name in (*rows, *columns)]
+    name, cell = np.mean(names) + 3, 1 + np.mean([len(_three_decimals(x)) for x in _some(M)])
+
+    def size():
+        return n_rows * (2 * name + 4) + n_columns * name + n_rows * n_columns * cell
+
+    while size() > allowance and max(n_rows, n_columns) > 2:
+        if n_rows >= n_columns:
+            n_rows = max(2, int(0.95 * n_rows))
+        else:
+            n_columns = max(2, int(0.95 * n_columns))
+    return _ends(M.shape[0], n_rows), _ends(M.shape[1], n_columns)
+
+
+def _some(M):
+    return M.ravel()[:: max(1, M.size // 500)]
+
+
+def _ends(count, kept):
+    first = (kept + 1) // 2
+    return [*range(first), *range(count - (kept - first), count)]
+
+
+def _left_out(M, kept_rows, kept_columns):
+    n_rows, n_columns = M.shape
+    left = n_rows - len(kept_rows), n_columns - len(kept_columns)
+    numbers = M[np.isfinite(M)]
+    summary = (
+        f"; all {numbers.size} numbers: mean {number(numbers.mean())}, from "
+        f"{number(numbers.min())} to {number(numbers.max())}"
+        if numbers.size
+        else ""
+    )
+    return [
+        f"  left out: {left[0]} of {n_rows} rows and {left[1]} of {n_columns} columns, "
+        f"from the middle{summary}"
+    ]
+
+
+def _three_decimals(value):
+    text = f"{value:z.3f}"
+    return text if len(text) <= 12 else f"{value:.3e}"
+
+
+def _parts_of_heatmap(ax):
+    """Return what `plot_heatmap` draws beside the image, and the lines about the image speak of."""
+    if not ax.images:
+        return []
+    M = _numbers(ax)
+    numbers = [text for text in ax.texts if M is not None and _shows_its_number(text, M)]
+    hatched = _hatched(ax)
+    borders = [lines for lines in ax.collections if lines.get_gid() == "borders"]
+    legend = [ax.get_legend()] if hatched and ax.get_legend() is not None else []
+    return [ax.images[0], *numbers, *hatched, *borders, *legend]
 
 
 def _missing_cells(ax):
     """Return the places (row, column) of each sort of hatched cells, by its name."""
     missing = {}
-    for cells in ax.patches:
-        if cells.get_gid():
-            path = cells.get_path()
-            corners = path.vertices[path.codes == Path.MOVETO]  # top left, half a cell away
-            missing[cells.get_gid()] = [(round(y + 0.5), round(x + 0.5)) for x, y in corners]
+    for cells in _hatched(ax):
+        path = cells.get_path()
+        corners = path.vertices[path.codes == path.MOVETO]  # top left, half a cell away
+        missing[cells.get_gid()] = [(round(y + 0.5), round(x + 0.5)) for x, y in corners]
     return missing
+
+
+def _hatched(ax):
+    return [patch for patch in ax.patches if isinstance(patch, PathPatch) and patch.get_gid()]
 
 
 def _is_mask(ax):
@@ -273,7 +560,7 @@ def _tick_names(axis, count):
     axis.get_ticklabels()  # brings the ticks up to date
     # The ticks, because a panel that shares its rows with another hides the labels.
     for place, tick in zip(axis.get_ticklocs(), axis.get_major_ticks(), strict=True):
-        if place in range(count):
+        if place in range(count) and tick.label1.get_text():
             names[int(place)] = tick.label1.get_text()
     return names
 
@@ -282,112 +569,14 @@ def _quantity(ax):
     """Return what the colours mean: the colour bar's label, of this panel or of a shared bar."""
     for image in ax.images:
         if image.colorbar is not None:
-            return image.colorbar.ax.get_ylabel()
+            return _words_of_bar(image.colorbar)
         for other in ax.get_figure(root=True).axes:
             for twin in other.images:
                 if twin.colorbar is not None and twin.cmap.name == image.cmap.name:
-                    return twin.colorbar.ax.get_ylabel()
+                    return _words_of_bar(twin.colorbar)
     return ""
 
 
-# Other plots
-
-
-def _series(ax, brief=False):
-    """Return a line of text for each thing drawn; `brief` keeps those with a name, if there are any."""
-    described = []
-    errorbars = [
-        container for container in ax.containers if isinstance(container, ErrorbarContainer)
-    ]
-    bars = [container for container in ax.containers if isinstance(container, BarContainer)]
-    part_of_errorbar = {id(part) for container in errorbars for part in container.get_children()}
-    named = {id(container.lines[0]): container.get_label() for container in errorbars}
-    for line in ax.lines:
-        label = named.get(id(line), line.get_label())
-        if id(line) in part_of_errorbar and id(line) not in named:
-            continue
-        in_x, in_y = line.get_transform().contains_branch_seperately(ax.transData)
-        if in_x and in_y:
-            described.append(
-                (label, _points("line", label, line.get_xdata(), line.get_ydata(), brief))
-            )
-        else:
-            name, place = ("y", line.get_ydata()[0]) if in_y else ("x", line.get_xdata()[0])
-            described.append((label, f"line{_quoted(label)} at {name} = {_number(place)}"))
-    for container in errorbars:
-        if not brief:
-            segments = [segment for lines in container.lines[2] for segment in lines.get_segments()]
-            lengths = [np.ptp(segment, axis=0).max() for segment in segments]
-            described.append(
-                (container.get_label(), f"  error bars of length {' '.join(map(_number, lengths))}")
-            )
-    for container in bars:
-        lying = container.orientation == "horizontal"
-        lengths = " ".join(
-            _number(bar.get_width() if lying else bar.get_height()) for bar in container
-        )
-        described.append(
-            (container.get_label(), f"bars{_quoted(container.get_label())}: {lengths}")
-        )
-    for collection in ax.collections:
-        if isinstance(collection, PathCollection):
-            x, y = np.asarray(collection.get_offsets()).T
-            described.append(
-                (collection.get_label(), _points("points", collection.get_label(), x, y, brief))
-            )
-        elif isinstance(collection, FillBetweenPolyCollection):
-            for path in collection.get_paths():
-                x, y = path.vertices.T
-                described.append(
-                    (collection.get_label(), _points("area", collection.get_label(), x, y, brief))
-                )
-    for patch in ax.patches:
-        if isinstance(patch, Polygon):
-            x, y = patch.get_xy().T
-            described.append(
-                (patch.get_label(), _points("polygon", patch.get_label(), x, y, brief))
-            )
-        elif isinstance(patch, FancyArrowPatch) and not brief:
-            described.append(("", "arrow"))
-    arrows = [
-        text for text in ax.texts if isinstance(text, Annotation) and text.arrow_patch is not None
-    ]
-    for arrow in arrows:
-        ends = _listed(*np.transpose([arrow.xyann, arrow.xy]))
-        described.append(("", f"arrow {ends}"))
-    if not brief:
-        words = [text.get_text() for text in ax.texts if text.get_text()]
-        described += [("", f"text {word!r}") for word in words]
-        if ax.get_legend() is not None:
-            entries = " | ".join(text.get_text() for text in ax.get_legend().get_texts())
-            described.append(("", f"legend: {entries}"))
-    named = [text for label, text in described if label and not label.startswith("_")]
-    return named if brief and named else [text for _, text in described]
-
-
-def _quoted(label):
-    return "" if not label or label.startswith("_") else f' "{label}"'
-
-
-def _points(what, label, x, y, brief):
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    head = f"{what}{_quoted(label)}"
-    if brief:
-        if len(x) == 1:
-            return f"{head.removeprefix('points ')} at {_listed(x, y)}"
-        return f"{head.removeprefix('line ')} from {_listed(x[:1], y[:1])} to {_listed(x[-1:], y[-1:])}"
-    if len(x) <= MOST_POINTS:
-        return f"{head}: {_listed(x, y)}"
-    some = np.linspace(0, len(x) - 1, MOST_POINTS).round().astype(int)
-    extent = f"{len(x)} points, y from {_number(y.min())} to {_number(y.max())}"
-    return f"{head}: {extent}, among them {_listed(x[some], y[some])}"
-
-
-def _listed(x, y):
-    # What is nothing beside the rest of its series may be rounding noise of either sign: call it 0.
-    x, y = (np.where(np.abs(v) < 1e-9 * np.abs(v).max(initial=0), 0, v) for v in (x, y))
-    return " ".join(f"({_number(a)}, {_number(b)})" for a, b in zip(x, y, strict=True))
-
-
-def _number(value):
-    return f"{float(value):z.4g}"
+def _words_of_bar(bar):
+    label = bar.ax.get_ylabel() or bar.ax.get_xlabel()
+    return " ".join(label.replace("\n", ": ", 1).split())

@@ -1,4 +1,4 @@
-"""How a loss answers to each step of attention: the steps read backwards.
+"""How a loss changes with each step of attention: the steps read backwards.
 
 Names begin with d: dA is the gradient of the loss with respect to A, of the shape of A.
 """
@@ -26,7 +26,7 @@ class AttentionGradients(NamedTuple):
 
 @np.errstate(all="ignore")  # NaN in a row stays in that row, without a warning
 def softmax_jacobian(a):
-    """Say how weights answer to their scores: J_jk = da_j / dx_k = a_j (1[j = k] - a_k).
+    """Say how weights change with their scores: J_jk = da_j / dx_k = a_j (1[j = k] - a_k).
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def softmax_jacobian(a):
     J : ndarray, shape (..., n_k, n_k)
         diag(a) - a a^T for each row: symmetric, each row and column sums to 0. It depends on
         the weights alone, and is all zeros for a one-hot row: such a softmax passes no
-        gradient.
+        gradient to its scores.
 
     Raises
     ------

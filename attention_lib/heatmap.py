@@ -1,9 +1,12 @@
 """Draw attention: rows are queries, columns are keys, darker weights are stronger.
 
 Functions take `ax`, return what they drew on, and leave showing and saving to the caller; in
-a notebook that is `attention_lib.figures.show`.
+a notebook that is `attention_lib.figures.show`. Every text can be read on a narrow page: numbers
+are printed where they are large enough there, and panels go in rows of as many as fit.
 """
 
+import itertools
+import textwrap
 from typing import NamedTuple
 
 import numpy as np
@@ -11,37 +14,65 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import ListedColormap, Normalize, to_rgba
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
+from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
 from . import validation
-from .tokens import drawable, font_families
+from .tokens import LITERAL, distinct_labels, font_families, with_glyphs
 
 
 class _Kind(NamedTuple):
     colours: object  # a name that matplotlib knows, or a colour map
-    symmetric: bool
+    hues: str  # what the two hues mean, where there are two
     quantity: str
     hidden: str
 
 
 KINDS = {
     # Light to dark, as in the chapter; even steps of weight look like even steps of colour.
-    "weights": _Kind("magma_r", False, "attention weight", "hidden (weight 0)"),
-    "scores": _Kind("RdBu_r", True, "score (before softmax)", "hidden (score -inf)"),
-    "values": _Kind("PuOr_r", True, "value", "hidden"),
-    "mask": _Kind(ListedColormap(["#9ecae1"], name="mask"), False, "may attend", "hidden"),
+    "weights": _Kind("magma_r", "", "attention weight", "hidden (weight 0)"),
+    "scores": _Kind(
+        "RdBu_r", "blue below 0, red above", "score (before softmax)", "hidden (score -inf)"
+    ),
+    "values": _Kind("PuOr_r", "purple below 0, orange above", "value", "hidden"),
+    "mask": _Kind(ListedColormap(["#9ecae1"], name="mask"), "", "may attend", "hidden"),
 }
 
-MOST_NUMBERED = 12  # rows or columns up to which each cell shows its number
-LARGEST = 7.5  # inches for the cells of all panels side by side; more cells are smaller
+MOST_NUMBERED = 12  # rows or columns up to which each cell shows its number, where there is room
+LARGEST = 7.5  # inches for one side of one panel
+LARGEST_CELL, LARGEST_OF_MANY = 0.62, 0.3  # inches, where cells are numbered and where they are not
 SMALLEST = 1.0  # inches for one side of one panel
 LABEL_HEIGHT = 1.2  # font sizes that one line of tick labels needs
 GAP = 0.12  # inches around and between panels
 MIDDLE = 0.179  # luminance at which black and white have the same contrast, 4.58 : 1
 
+# JupyterLab with the list of files beside it, on a screen of 1024: what a figure has at least, in
+# pixels of which a figure shows 96 to the inch. A wider figure is shown smaller, text and all.
+PAGE, SMALLEST_TEXT = 572, 6
+WIDEST = 9.6  # inches that a figure takes, unless its labels need more
+HIGHEST = 12  # inches up to which panels are spread out for the sake of their numbers
+
 # Cells without a finite number. They must not look like a small weight, so: grey, hatched, no number.
 _MISSING_COLOUR = "0.88"
 _HIDDEN_HATCH, _NOT_A_NUMBER_HATCH = "////", "xxxx"
+
+_BAR_GAP, _BAR_WIDTH, _BAR_LABELS = 0.12, 0.16, 0.8  # inches at the right of a panel
+_BORDERS = "borders"
+
+
+class _Panel(NamedTuple):
+    """What is to be drawn in one panel, checked."""
+
+    M: np.ndarray  # -inf where a cell is to look hidden
+    kind: str
+    rows: list
+    columns: list
+    limit: float | None = None
+    title: str | None = None
+    ylabel: str = "Query"
+    xlabel: str = "Key"
+    colorbar: bool = True
+    labels_rows: bool = True  # False for one at the right of a panel with the same rows
 
 
 def plot_heatmap(
@@ -83,7 +114,8 @@ def plot_heatmap(
         For scores and values: colours run from -limit to limit. Give panels that are compared
         the same one. Left out: the largest magnitude in M.
     numbers : bool, optional
-        Print each cell's number. Left out: for at most `MOST_NUMBERED` rows and columns.
+        Print each cell's number. Left out: for at most `MOST_NUMBERED` rows and columns, and
+        where the numbers can be read on a page of `PAGE` pixels.
     ylabel, xlabel : str
         What rows and columns are.
     colorbar : bool
@@ -119,25 +151,11 @@ def plot_heatmap(
     rows, columns = _check_labels(where, M, queries, keys)
     if limit is not None:
         limit = validation.colour_limit(where, limit, kind)
-
-    own_figure = ax is None
-    if own_figure:
-        figure, ((ax,),) = _new_figure([[M.shape]])
-    image = _draw_cells(ax, M, kind, limit)
-    _draw_labels(ax, rows, columns)
-    ax.set(ylabel=ylabel, xlabel=xlabel)
-    few = max(M.shape) <= MOST_NUMBERED
-    if kind != "mask" and (few if numbers is None else numbers):
-        _draw_numbers(ax, image, M)
-    n_notes = _draw_missing(ax, M, kind)
-    if kind == "mask" and few:
-        _draw_borders(ax, M)
-    if title is not None:
-        ax.set_title(title, pad=8 + 15 * n_notes)
-    if colorbar and kind != "mask":
-        _draw_colorbar(ax, image, kind)
-    if own_figure:
-        _arrange(figure, [[ax]])
+    panel = _Panel(M, kind, rows, columns, limit, title, ylabel, xlabel, colorbar)
+    if ax is None:
+        return _draw_figure([[panel]], numbers)[1][0][0]
+    _draw_panel(ax, panel)
+    _draw_all_numbers([(ax, panel)], numbers)
     return ax
 
 
@@ -149,23 +167,25 @@ def plot_heatmaps(
     queries=None,
     keys=None,
     limit=None,
+    numbers=None,
     ylabel="Query",
     xlabel="Key",
 ):
-    """Draw matrices side by side on one colour scale, so that they can be compared.
+    """Draw matrices on one colour scale, so that they can be compared: side by side, in rows.
 
     Parameters
     ----------
     panels : dict of str to array_like
-        Title and matrix of each panel, from left to right.
-    kind, mask, queries, keys, limit, ylabel, xlabel
+        Title and matrix of each panel, from left to right, then on the next row. A row has as many
+        as can be read on a page of `PAGE` pixels.
+    kind, mask, queries, keys, limit, numbers, ylabel, xlabel
         As for `plot_heatmap`; they hold for every panel. limit left out: the largest
         magnitude in all of them.
 
     Returns
     -------
     matplotlib Figure
-        With a panel per matrix and one colour bar at the right.
+        With a panel per matrix and one colour bar, at the right of the first row.
 
     Raises
     ------
@@ -185,36 +205,26 @@ def plot_heatmaps(
         for title, M in validation.panels(where, panels).items()
     ]
     # All of it before there is a figure, or an empty one would be left behind.
-    for M in matrices:
-        _check_labels(where, M, queries, keys)
+    labels = [_check_labels(where, M, queries, keys) for M in matrices]
     if limit is not None:
         limit = validation.colour_limit(where, limit, kind)
-    elif KINDS[kind].symmetric:
+    elif KINDS[kind].hues:
         limit = _largest(*matrices)
-    figure, (axes,) = _new_figure([[M.shape for M in matrices]])
-    for ax, (title, M) in zip(axes, panels.items(), strict=True):
-        plot_heatmap(
-            M,
-            kind=kind,
-            mask=mask,
-            queries=queries,
-            keys=keys,
-            ax=ax,
-            title=title,
-            limit=limit,
-            ylabel=ylabel,
-            xlabel=xlabel,
-            colorbar=ax is axes[-1],
-        )
-    if len({M.shape[0] for M in matrices}) == 1:
-        for ax in axes[1:]:  # the rows are those of the first panel
-            ax.tick_params(labelleft=False)
-            ax.yaxis.label.set_visible(False)
-    _arrange(figure, [axes])
+    drawn = [
+        _Panel(M, kind, *names, limit, title, ylabel, xlabel, colorbar=False)
+        for title, M, names in zip(panels, matrices, labels, strict=True)
+    ]
+    grid = _in_rows(drawn, numbers)
+    figure, _ = _draw_figure(grid, numbers)
+    # How much room labels need is known once they are drawn.
+    for length in _lengths_of_rows(len(drawn)):
+        if length < len(grid[0]) and figure.get_figwidth() > WIDEST + 1:
+            plt.close(figure)
+            figure, _ = _draw_figure(_grid(drawn, length), numbers)
     return figure
 
 
-def plot_steps(steps, *, queries=None, keys=None, title=None):
+def plot_steps(steps, V=None, *, queries=None, keys=None, title=None):
     """Draw all four steps in one figure: S, S_scaled, A and the output.
 
     S and S_scaled share one colour scale; otherwise the scaling could not be seen. Keys that a
@@ -224,6 +234,10 @@ def plot_steps(steps, *, queries=None, keys=None, title=None):
     ----------
     steps : AttentionSteps
         What `attention_steps` returned for one sequence and one head: matrices, no batch axes.
+    V : array_like, shape (n_k, d_v), optional
+        The values that were mixed. Given, the output has the colours that V has in a picture of
+        its own, and looks as much paler as its numbers are smaller. Left out: the output's
+        largest magnitude has the darkest colour.
     queries, keys : sequence of str, optional
         One label per query, one per key.
     title : str, optional
@@ -237,7 +251,8 @@ def plot_steps(steps, *, queries=None, keys=None, title=None):
     Raises
     ------
     ValueError
-        If a step is not a matrix with a cell in it, or labels do not match.
+        If a step is not a matrix with a cell in it, V does not belong to the steps, or labels do
+        not match.
     TypeError
         If `steps` is not what `attention_steps` returned.
 
@@ -252,34 +267,47 @@ def plot_steps(steps, *, queries=None, keys=None, title=None):
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", figure 2, arXiv:1706.03762.
     """
-    S, S_scaled, A, output = validation.steps("plot_steps", steps)
+    where = "plot_steps"
+    S, S_scaled, A, output = validation.steps(where, steps)
+    limit_of_values = None
+    if V is not None:
+        limit_of_values = _largest(validation.values_of_steps(where, V, A, output), output)
     for M in (S, S_scaled, A):
-        _check_labels("plot_steps", M, queries, keys)
-    figure, axes = _new_figure([[S.shape, S_scaled.shape], [A.shape, output.shape]])
+        rows, columns = _check_labels(where, M, queries, keys)
     limit = _largest(S, S_scaled)
-    shared = {"queries": queries, "keys": keys}
-    plot_heatmap(
-        S, kind="scores", limit=limit, ax=axes[0][0], title="1. scores S", colorbar=False, **shared
-    )
-    plot_heatmap(
-        S_scaled,
-        kind="scores",
-        limit=limit,
-        ax=axes[0][1],
-        title="2. scaled scores S_scaled",
-        **shared,
-    )
-    plot_heatmap(A, mask=~np.isneginf(S_scaled), ax=axes[1][0], title="3. weights A", **shared)
-    plot_heatmap(
-        output,
-        kind="values",
-        ax=axes[1][1],
-        title="4. output A V",
-        queries=queries,
-        xlabel="Value dimension",
-    )
-    _arrange(figure, axes, heading=None if title is None else figure.suptitle(title))
-    return figure
+    weights = _with_hidden_cells(where, "A", A, "weights", ~np.isneginf(S_scaled))
+    grid = [
+        [
+            _Panel(S, "scores", rows, columns, limit, "1. scores S", colorbar=False),
+            _Panel(S_scaled, "scores", rows, columns, limit, "2. scaled scores S_scaled"),
+        ],
+        [
+            _Panel(weights, "weights", rows, columns, title="3. weights A"),
+            _Panel(
+                output,
+                "values",
+                rows,
+                list(range(output.shape[1])),
+                limit_of_values,
+                "4. output A V",
+                xlabel="Value dimension",
+            ),
+        ],
+    ]
+    return _draw_figure(grid, None, heading=title)[0]
+
+
+def legible_size(width):
+    """Return the smallest font size, in points, that can be read in a figure so many inches wide.
+
+    It is 6 px high (`SMALLEST_TEXT`) where the figure is shown on a page of 572 px (`PAGE`).
+
+    Examples
+    --------
+    >>> round(legible_size(5), 2), round(legible_size(10), 2)
+    (4.5, 7.55)
+    """
+    return SMALLEST_TEXT * 72 / 96 * max(1.0, width * 96 / PAGE)
 
 
 def _with_hidden_cells(where, name, M, kind, mask):
@@ -302,24 +330,147 @@ def _check_labels(where, M, queries, keys):
     return rows, columns
 
 
-def _new_figure(shapes):
-    """Return a figure with one axes per matrix shape, in rows, each as large as its cells need.
+def _in_rows(panels, numbers):
+    """Put panels into rows of as many as can be read, and the colour bar beside the first row."""
+    grids = [_grid(panels, length) for length in _lengths_of_rows(len(panels))]
+    if numbers is not False and all(map(_wants_numbers, panels)):
+        for grid in grids:
+            if _has_room_for_numbers(grid):
+                return grid
+    if numbers:
+        return grids[-1]
+    most = max(max(panel.M.shape) for panel in panels)
+    for grid in grids:
+        # All labels, or a panel of some size; side by side in any case.
+        cell, width = _size_of_cells(grid)
+        if (cell >= min(0.17, 2.6 / most) and width <= WIDEST) or len(grid[0]) == 2:
+            return grid
+    return grids[-1]
 
-    Where they stand is not settled: `_arrange` places them once it can measure the labels.
-    """
-    most_columns = max(sum(shape[1] for shape in row) for row in shapes)
-    most_cells = max(most_columns, *(shape[0] for row in shapes for shape in row))
-    largest_cell = (
-        0.62 if max(max(shape) for row in shapes for shape in row) <= MOST_NUMBERED else 0.3
-    )
-    cell = min(largest_cell, LARGEST / most_cells)
+
+def _has_room_for_numbers(grid):
+    panels = [panel for row in grid for panel in row]
+    longest = max(len(text) for panel in panels for text in ["", *_cell_texts(panel.M).values()])
+    cell, width = _size_of_cells(grid)
+    height = sum(max(cell * panel.M.shape[0] for panel in row) + 1 for row in grid)
+    # One under the other, panels are hard to compare, unless they are flat.
+    highest = HIGHEST if len(grid[0]) > 1 or len(panels) == 1 else LARGEST
+    return number_size(cell, longest) >= legible_size(width) and height <= highest
+
+
+def _lengths_of_rows(count):
+    """Return the lengths that a row of panels may have, the longest first, in even rows."""
+    return sorted({-(-count // n_rows) for n_rows in range(1, count + 1)}, reverse=True)
+
+
+def _grid(panels, length):
+    rows = [panels[start : start + length] for start in range(0, len(panels), length)]
+    same_rows = len({tuple(map(str, panel.rows)) for panel in panels}) == 1
+    return [
+        [
+            panel._replace(
+                labels_rows=not (same_rows and column),
+                colorbar=panel.kind != "mask" and row is rows[0] and panel is row[-1],
+            )
+            for column, panel in enumerate(row)
+        ]
+        for row in rows
+    ]
+
+
+def _size_of_cells(grid):
+    """Return the side of a cell, and the width of the figure, in inches."""
+    columns = [
+        [panel for panel in column if panel is not None] for column in itertools.zip_longest(*grid)
+    ]
+    margins = sum(max(map(_margin, column)) for column in columns)
+    panels = [panel for row in grid for panel in row]
+
+    def width(cell):
+        sides = [max(panel.M.shape[1] for panel in column) * cell for column in columns]
+        return margins + sum(max(SMALLEST, side) for side in sides)
+
+    numbered = all(max(panel.M.shape) <= MOST_NUMBERED for panel in panels)
+    cell = LARGEST_CELL if numbered else LARGEST_OF_MANY
+    cell = min(cell, *(LARGEST / max(panel.M.shape) for panel in panels))
+    while width(cell) > WIDEST and cell * max(max(p.M.shape) for p in panels) > SMALLEST:
+        cell *= 0.98
+    return cell, width(cell)
+
+
+def _margin(panel):
+    """Return roughly how many inches a panel needs beside its cells."""
+    longest = max(map(len, distinct_labels(panel.rows))) if panel.labels_rows else 0
+    beside = 0.3 + 0.09 * longest if panel.labels_rows else 0
+    return 2 * GAP + beside + (_BAR_GAP + _BAR_WIDTH + _BAR_LABELS) * panel.colorbar
+
+
+def _draw_figure(grid, numbers, heading=None):
+    """Draw rows of panels as a figure of their own; return it and its axes."""
+    cell, _ = _size_of_cells(grid)
     figure = plt.figure(figsize=(LARGEST, LARGEST), layout="none")
     make_opaque(figure)
+    # Where the panels stand is not settled: `_arrange` places them once it can measure the labels.
     sides = [
-        [[max(SMALLEST, cell * count) / LARGEST for count in shape[::-1]] for shape in row]
-        for row in shapes
+        [[max(SMALLEST, cell * count) / LARGEST for count in panel.M.shape[::-1]] for panel in row]
+        for row in grid
     ]
-    return figure, [[figure.add_axes((0, 0, *side)) for side in row] for row in sides]
+    axes = [[figure.add_axes((0, 0, *side)) for side in row] for row in sides]
+    room = WIDEST / max(map(len, grid)) - GAP
+    for ax, panel in _pairs(axes, grid):
+        _draw_panel(ax, panel, max(room, ax.bbox.width / figure.dpi))
+    if heading is not None:
+        heading = figure.suptitle(with_glyphs(heading), usetex=False, family=font_families())
+        _wrap(heading, WIDEST)
+    _arrange(figure, axes, heading)
+    _draw_all_numbers(list(_pairs(axes, grid)), numbers)
+    return figure, axes
+
+
+def _pairs(axes, grid):
+    return zip(itertools.chain(*axes), itertools.chain(*grid), strict=True)
+
+
+def _draw_panel(ax, panel, room=None):
+    """Draw all of a panel but its numbers; a title that needs more inches than `room` is broken."""
+    M, kind = panel.M, panel.kind
+    image = _draw_cells(ax, M, kind, panel.limit)
+    _draw_labels(ax, panel.rows, panel.columns)
+    style = {"usetex": False, "family": font_families()}
+    ax.set_ylabel(with_glyphs(panel.ylabel), **style)
+    ax.set_xlabel(with_glyphs(panel.xlabel), **style)
+    if not panel.labels_rows:
+        ax.tick_params(labelleft=False)
+        ax.yaxis.label.set_visible(False)
+    above = _draw_missing(ax, M, kind)
+    if kind == "mask" and max(M.shape) <= MOST_NUMBERED:
+        _draw_borders(ax, M)
+    if panel.title is not None:
+        ax.set_title(with_glyphs(panel.title), pad=8 + above, **style)
+        if room is not None:
+            _wrap(ax.title, room)
+        elif above:
+            _make_room_for_title(ax)
+    if panel.colorbar and kind != "mask":
+        _draw_colorbar(ax, image, kind)
+
+
+def _wrap(text, room):
+    """Break a title into lines of at most so many inches; a formula is left whole."""
+    words, wide = text.get_text(), text.get_window_extent().width / text.figure.dpi
+    if wide > room and words.count("$") < 2:
+        lines = words.splitlines()
+        most = max(12, int(0.95 * room / wide * max(map(len, lines))))
+        text.set_text("\n".join(part for line in lines for part in textwrap.wrap(line, most)))
+
+
+def _make_room_for_title(ax):
+    """Lower the top of axes whose title stands above notes, and would leave the figure."""
+    figure = ax.get_figure(root=True)
+    beyond = (ax.title.get_window_extent().y1 - figure.bbox.y1) / figure.bbox.height
+    if beyond > 0 and figure.get_layout_engine() is None:
+        left, bottom, width, height = ax.get_position(original=True).bounds
+        ax.set_position((left, bottom, width, max(height / 2, height - beyond - 0.01)))
 
 
 def make_opaque(figure):
@@ -346,15 +497,22 @@ def _arrange(figure, grid, heading=None):
         before[ax] = np.array([ax.bbox.x0 - outer.x0, ax.bbox.y0 - outer.y0]) / dots + GAP
         after[ax] = np.array([outer.x1 - ax.bbox.x1, outer.y1 - ax.bbox.y1]) / dots + GAP
 
-    def spans(lines, side):
-        """Return (before, size, after) of each column (side 0) or row (side 1) of the grid."""
-        return [
-            [max(table[ax][side] for ax in line) for table in (before, size, after)]
-            for line in lines
-        ]
+    def span(axes, side):
+        """Return (before, size, after) of what stands in one column (side 0) or row (side 1)."""
+        return [max(table[ax][side] for ax in axes) for table in (before, size, after)]
 
-    columns, rows = spans(zip(*grid, strict=True), 0), spans(grid, 1)
-    panels_width, panels_height = sum(map(sum, columns)), sum(map(sum, rows))
+    lines = itertools.zip_longest(*grid)  # the last row may be shorter
+    lines = [[ax for ax in line if ax is not None] for line in lines]
+    columns, rows = [span(line, 0) for line in lines], [span(row, 1) for row in grid]
+    across = [columns[: len(row)] for row in grid]
+    if any(len({size[ax][0] for ax in line}) > 1 for line in lines) and not any(
+        ax.yaxis.label.get_visible() for line in lines[1:] for ax in line
+    ):
+        # Without labels between them, panels of different widths stand close together.
+        across = [[columns[0], *(span([ax], 0) for ax in row[1:])] for row in grid]
+        for row, spans in zip(grid, across, strict=True):
+            spans[0] = [columns[0][0], *span(row[:1], 0)[1:]]
+    panels_width, panels_height = max(map(_total, across)), _total(rows)
     title_width, title_height = (
         (0, 0) if heading is None else heading.get_window_extent().size / dots + 2 * GAP
     )
@@ -363,14 +521,18 @@ def _arrange(figure, grid, heading=None):
     if heading is not None:
         heading.set_y(1 - GAP / height)
     top = panels_height
-    for row, (below, tall, above) in zip(grid, rows, strict=True):
+    for row, spans, (below, tall, above) in zip(grid, across, rows, strict=True):
         left = (width - panels_width) / 2
-        for ax, (margin, wide, right) in zip(row, columns, strict=True):
+        for ax, (margin, wide, right) in zip(row, spans, strict=True):
             bottom = top - above - size[ax][1]
             place = np.array([left + margin, bottom, *size[ax]])
             ax.set_position(place / [width, height, width, height])
             left += margin + wide + right
         top -= below + tall + above
+
+
+def _total(spans):
+    return sum(map(sum, spans))
 
 
 def _largest(*matrices):
@@ -381,8 +543,8 @@ def _largest(*matrices):
 def _draw_cells(ax, M, kind, limit):
     colours = plt.get_cmap(KINDS[kind].colours).with_extremes(bad=_MISSING_COLOUR)
     # Near the largest float there is, the ticks of the colour bar would overflow.
-    high = min(limit or _largest(M), np.finfo(float).max / 1000) if KINDS[kind].symmetric else 1.0
-    low = -high if KINDS[kind].symmetric else 0.0
+    high = min(limit or _largest(M), np.finfo(float).max / 1000) if KINDS[kind].hues else 1.0
+    low = -high if KINDS[kind].hues else 0.0
     n_rows, n_columns = M.shape
     # A strip of 3 x 200 square cells could not be read.
     aspect = "equal" if max(n_rows, n_columns) <= 5 * min(n_rows, n_columns) else "auto"
@@ -403,20 +565,23 @@ def _draw_labels(ax, rows, columns):
     """Put a label at each position, or at every k-th where more would overlap."""
     ax.apply_aspect()  # square cells may leave a part of the axes empty
     width, height = ax.bbox.size / ax.get_figure(root=True).dpi
-    style = {"family": font_families(), "parse_math": False}
+    style = {"family": font_families()} | LITERAL
+    # Of both at once, so that a token has the same label wherever it stands.
+    names = distinct_labels([*rows, *columns])
+    rows, columns = names[: len(rows)], names[len(rows) :]
 
     row_ticks = _fitting(ax.yaxis, len(rows), height)
-    ax.set_yticks(row_ticks, [drawable(rows[i]) for i in row_ticks], **style)
+    ax.set_yticks(row_ticks, [rows[i] for i in row_ticks], **style)
 
     column_ticks = _fitting(ax.xaxis, len(columns), width)
-    ax.set_xticks(column_ticks, [drawable(columns[j]) for j in column_ticks], **style)
+    ax.set_xticks(column_ticks, [columns[j] for j in column_ticks], **style)
     widest = max((label.get_window_extent().width for label in ax.get_xticklabels()), default=0)
     if widest > 0.9 * ax.bbox.width / len(columns) * column_ticks.step:
         # Anchored at its end, so that a slanted label points at its own column. Slanted lines
         # are closer together than the columns they point at.
         style |= {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         column_ticks = _fitting(ax.xaxis, len(columns), width / np.sqrt(2))
-        ax.set_xticks(column_ticks, [drawable(columns[j]) for j in column_ticks], **style)
+        ax.set_xticks(column_ticks, [columns[j] for j in column_ticks], **style)
     ax.tick_params(which="both", length=0)
 
 
@@ -427,15 +592,43 @@ def _fitting(axis, count, inches):
     return range(0, count, every)
 
 
-def _draw_numbers(ax, image, M):
-    texts = {place: cell_text(number) for place, number in np.ndenumerate(M) if np.isfinite(number)}
-    longest = max(map(len, texts.values()), default=0)
-    cell_width = ax.bbox.width / ax.get_figure(root=True).dpi / M.shape[1]
-    fontsize = min(9, 102 * cell_width / max(6, longest))
-    for (i, j), text in texts.items():
+def _wants_numbers(panel):
+    return panel.kind != "mask" and max(panel.M.shape) <= MOST_NUMBERED
+
+
+def _draw_all_numbers(panels, numbers):
+    """Print the number in each cell of all panels, or of none."""
+    panels = [(ax, panel) for ax, panel in panels if panel.kind != "mask"]
+    if numbers is False or not (numbers or all(_wants_numbers(panel) for _, panel in panels)):
+        return
+    sizes = []
+    for ax, panel in panels:
+        figure = ax.get_figure(root=True)
+        longest = max(map(len, _cell_texts(panel.M).values()), default=0)
+        sizes.append(number_size(ax.bbox.width / figure.dpi / panel.M.shape[1], longest))
+    if numbers or (sizes and min(sizes) >= legible_size(figure.get_figwidth())):
+        for (ax, panel), size in zip(panels, sizes, strict=True):
+            _draw_numbers(ax, panel.M, size)
+
+
+def number_size(cell_width, longest):
+    """Return the font size in which a number of so many characters fits into a cell."""
+    return min(9, 102 * cell_width / max(6, longest))
+
+
+def _cell_texts(M):
+    return {place: cell_text(number) for place, number in np.ndenumerate(M) if np.isfinite(number)}
+
+
+def _draw_numbers(ax, M, size):
+    (image,) = ax.images
+    families = font_families()
+    for (i, j), text in _cell_texts(M).items():
         dark = _luminance(image.cmap(image.norm(M[i, j]))) <= MIDDLE
         colour = "white" if dark else "black"
-        ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=fontsize)
+        style = {"ha": "center", "va": "center", "color": colour, "fontsize": size}
+        style["family"] = families
+        ax.text(j, i, text, **style, **LITERAL)
 
 
 def cell_text(number):
@@ -453,7 +646,13 @@ def _luminance(rgba):
 
 
 def _draw_missing(ax, M, kind):
-    """Hatch the cells without a finite number, say above the axes what it means; count the notes."""
+    """Hatch the cells without a finite number, and say above the axes what it means.
+
+    Returns
+    -------
+    float
+        The height of what stands there, in points.
+    """
     notes = []
     if kind == "mask" and np.isfinite(M).any():
         notes.append(Patch(label=KINDS[kind].quantity, facecolor=KINDS[kind].colours.colors[0]))
@@ -466,22 +665,32 @@ def _draw_missing(ax, M, kind):
             # Not add_patch, which would look for new limits along every edge.
             ax.add_artist(PathPatch(_outline(cells), **look, gid=meaning))
             notes.append(Patch(label=meaning, **look | {"facecolor": _MISSING_COLOUR}))
-    if notes:
-        ax.legend(
+    if not notes:
+        return 0
+    # Side by side, or one above the other where that would be wider than the cells.
+    for n_columns in {len(notes): None, 1: None}:
+        legend = ax.legend(
             handles=notes,
+            ncols=n_columns,
             loc="lower left",
             bbox_to_anchor=(-0.02, 1.0),
             frameon=False,
-            fontsize="small",
+            prop={"family": font_families(), "size": "small"},
             borderaxespad=0.1,
+            columnspacing=1,
         )
-    return len(notes)
+        for text in legend.get_texts():
+            text.set_usetex(False)
+        box = legend.get_window_extent()
+        if box.width <= 1.05 * ax.bbox.width:
+            break
+    return box.height / ax.get_figure(root=True).dpi * 72 - 4
 
 
 def _draw_borders(ax, M):
     """Part the cells from one another, where no colour and no number does."""
     n_rows, n_columns = M.shape
-    style = {"color": "white", "linewidth": 1.5, "zorder": 3}
+    style = {"color": "white", "linewidth": 1.5, "zorder": 3, "gid": _BORDERS}
     ax.hlines(np.arange(n_rows - 1) + 0.5, -0.5, n_columns - 0.5, **style)
     ax.vlines(np.arange(n_columns - 1) + 0.5, -0.5, n_rows - 0.5, **style)
 
@@ -500,6 +709,22 @@ def _draw_colorbar(ax, image, kind):
     beyond = {(True, False): "min", (False, True): "max", (True, True): "both"}
     extend = beyond.get((bool((data < norm.vmin).any()), bool((data > norm.vmax).any())), "neither")
     # An inset is as tall as the cells whatever the aspect of the matrix.
-    bar = ax.get_figure().colorbar(image, cax=ax.inset_axes((1.04, 0, 0.05, 1)), extend=extend)
-    bar.set_label(KINDS[kind].quantity)
+    width, height = ax.bbox.size / ax.get_figure(root=True).dpi
+    place = (1 + _BAR_GAP / width, 0, _BAR_WIDTH / width, 1)
+    bar = ax.get_figure().colorbar(image, cax=ax.inset_axes(place), extend=extend)
+    ticks = MaxNLocator(4 if height < 2 else 8, steps=[1, 2, 2.5, 5, 10]).tick_values(
+        norm.vmin, norm.vmax
+    )
+    ticks = [tick for tick in ticks if norm.vmin <= tick <= norm.vmax]
+    style = {"family": font_families()} | LITERAL
+    bar.set_ticks(ticks, labels=[tick_text(tick) for tick in ticks], **style)
+    hues = KINDS[kind].hues if height >= 2 else KINDS[kind].hues.replace(", ", ",\n")
+    label = f"{KINDS[kind].quantity}\n{hues}" if hues else KINDS[kind].quantity
+    bar.set_label(label, **style)
     bar.outline.set_visible(False)
+
+
+def tick_text(number):
+    """Return a number as an axis shows it."""
+    text = f"{number:z.10g}"
+    return text.replace("-", "\N{MINUS SIGN}") if plt.rcParams["axes.unicode_minus"] else text

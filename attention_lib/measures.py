@@ -12,7 +12,7 @@ def row_entropy(A):
     Parameters
     ----------
     A : array_like, shape (..., n_k)
-        Weights; each row sums to 1, or is all zeros.
+        Weights; each row sums to 1 as closely as its dtype can hold it, or is all zeros.
 
     Returns
     -------

@@ -7,11 +7,21 @@ for its scores, scaled scores and weights, then each value in proportion, and th
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
 from . import validation
-from .heatmap import GAP, KINDS, LARGEST, MOST_NUMBERED, cell_text, make_opaque, plot_heatmap
-from .tokens import drawable, font_families
+from .heatmap import (
+    GAP,
+    KINDS,
+    LARGEST,
+    MOST_NUMBERED,
+    cell_text,
+    make_opaque,
+    plot_heatmap,
+    tick_text,
+)
+from .tokens import LITERAL, drawable, font_families, with_glyphs
 
 # The panels that belong to each step, which may be lit while the others are pale.
 STEPS = {
@@ -94,10 +104,9 @@ def plot_query(steps, V, query=0, *, step=None, queries=None, keys=None, title=N
     if step is not None:
         for name in panels.keys() - STEPS[step]:
             _make_pale(panels[name])
-    words = f"Query {drawable(row_names[i])}" if title is None else title
-    figure.text(
-        0.5, 1, words, family=font_families(), parse_math=False, ha="center", va="top", size="large"
-    )
+    words = f"Query {drawable(row_names[i])}" if title is None else with_glyphs(title)
+    style = {"family": font_families(), "size": "large"} | LITERAL
+    figure.text(0.5, 1, words, ha="center", va="top", **style)
     _fit(figure, panels)
     return figure
 
@@ -152,16 +161,28 @@ def _draw_scores(ax, ax_scaled, s, s_scaled, hidden):
         _draw_bars(panel, heights, [colours(0.85 if h > 0 else 0.15) for h in heights], covered)
         panel.set_ylim(low - room * (low < 0), high + room * (high > 0))
         panel.axhline(0, color="0.3", linewidth=0.8)
-    ax.set(title="1. scores: query · key", ylabel="score")
-    ax_scaled.set(title="2. scaled scores: divided by √d_k", ylabel="scaled")
+        ticks = MaxNLocator(3).tick_values(*panel.get_ylim())
+        _mark_heights(panel, [tick for tick in ticks if low <= tick <= high])
+    _entitle(ax, "1. scores: query · key", "score")
+    _entitle(ax_scaled, "2. scaled scores: divided by √d_k", "scaled")
 
 
 def _draw_weights(ax, a, hidden):
     colours = plt.get_cmap(KINDS["weights"].colours)
     _draw_bars(ax, a, colours(np.nan_to_num(a)), hidden)
-    ax.set(
-        title="3. weights: softmax of the row", ylabel="weight", ylim=(0, 1.3), yticks=[0, 0.5, 1]
-    )
+    ax.set_ylim(0, 1.3)
+    _mark_heights(ax, [0, 0.5, 1])
+    _entitle(ax, "3. weights: softmax of the row", "weight")
+
+
+def _entitle(ax, title, ylabel):
+    style = {"family": font_families()} | LITERAL
+    ax.set_title(title, **style)
+    ax.set_ylabel(ylabel, **style)
+
+
+def _mark_heights(ax, ticks):
+    ax.set_yticks(ticks, labels=[tick_text(tick) for tick in ticks], **LITERAL)
 
 
 def _draw_mixing(ax, ax_output, a, V, output, hidden, key_names):
@@ -198,7 +219,7 @@ def _draw_mixing(ax, ax_output, a, V, output, hidden, key_names):
             number.set_fontsize(_number_size(panel, panel.texts))
     if ax.get_legend() is not None:
         ax.get_legend().remove()  # the hatched bars above say it
-        ax.set_title("4. weight · value")
+        _entitle(ax, "4. weight · value", "Feature")
     ax_output.tick_params(labelleft=False)
 
 
@@ -229,6 +250,7 @@ def _draw_bars(ax, heights, colours, hidden):
                 ha="center",
                 va="center" if hidden[j] else "bottom" if up else "top",
                 rotation=90 if hidden[j] and len(heights) > 6 else 0,
+                **LITERAL,
             )
 
 
@@ -240,7 +262,8 @@ def _number_size(ax, texts):
 
 def _label_keys(ax, n_k):
     """Put a tick at each key, in line with the columns below, where the names stand."""
-    ax.set(xlim=(-0.5, n_k - 0.5), xticks=range(n_k))
+    ax.set_xlim(-0.5, n_k - 0.5)
+    ax.set_xticks(range(n_k), labels=[""] * n_k)
     for number in ax.texts:
         number.set_fontsize(_number_size(ax, ax.texts))
     ax.tick_params(axis="x", labelbottom=False, length=0)

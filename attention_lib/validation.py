@@ -12,12 +12,17 @@ import numpy as np
 
 _BEYOND = 2**48  # entries that no array can have
 
+# How far from 1 a row of weights may sum. Numbers of 16 bits are rounded, and added up, more coarsely;
+# and bfloat16, whose roundings change a sum by up to 2**-8, is often passed on as float32.
+_ROUNDED = {"bfloat16": 2**-5, "float16": 2**-8, "float32": 2**-8}
+_SUM_ROUNDED = 1e-3
+
 
 def as_numbers(where, name, value):
     """Return `value` as an array of floats, at least float32; never a changed input.
 
-    Integers and booleans become float64 (an int8 product would wrap), float16 becomes
-    float32 (float16 scores overflow early), wider floats stay as they are.
+    Integers and booleans become float64 (an int8 product would wrap), float16 and bfloat16
+    become float32 (float16 scores overflow early), wider floats stay as they are.
     """
     array = _real_array(where, name, value)
     if array.dtype.kind in "biu":
@@ -244,9 +249,9 @@ def softmax_axis(where, x, axis):
 def distributions(where, name, value):
     """Return `value` as floats whose rows are distributions (or all zeros: an empty row)."""
     array = as_rows(where, name, value)
-    # float32 rows of many keys sum to 1 only to a few digits; rows with NaN have no sum to judge.
     total = array.sum(axis=-1)
-    wrong = (np.abs(total - 1) > 1e-3) & (total != 0)
+    tolerance = _ROUNDED.get(np.asarray(value).dtype.name, _SUM_ROUNDED)
+    wrong = (np.abs(total - 1) > tolerance) & (total != 0)  # a row with NaN has no sum to judge
     if (array < 0).any() or wrong.any():
         raise ValueError(
             f"{where}: the rows of {name} must be weights: no entry below 0, each row summing to 1. Got "
@@ -416,10 +421,15 @@ def _real_array(where, name, value):
             f"{where}: {name} must be a rectangular array of numbers. Got {type(value).__name__} "
             "whose rows differ in length. Look for the row that is too short or too long."
         ) from error
+    if array.dtype.name == "bfloat16":  # of ml_dtypes, to NumPy a type that it knows nothing about
+        return array.astype(np.float32)
     if array.dtype.kind not in "biuf":
+        advice = f"Look at where {name} was made."
+        if array.dtype.kind == "V" and array.dtype.type is not np.void:  # float8, int4 and the like
+            advice = f"Convert it first: {name}.astype(np.float32)."
         raise TypeError(
             f"{where}: {name} must hold real numbers. Got {type(value).__name__} with dtype "
-            f"{array.dtype} and shape {array.shape}. Look at where {name} was made."
+            f"{array.dtype} and shape {array.shape}. {advice}"
         )
     return array
 

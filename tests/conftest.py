@@ -1,8 +1,11 @@
 """Inputs that every function of the maths must treat alike."""
 
+import re
+import signal
 from decimal import Decimal
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -10,6 +13,24 @@ from hypothesis import settings
 # The same examples on every machine, so that a test never fails by chance.
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def children_that_heed_signals():
+    """Let what the tests start end by Ctrl-C, also where a shell made all of it deaf to that.
+
+    As "nohup make test &" does. A handler that does nothing is not inherited, to ignore is.
+    """
+    deaf = [
+        number
+        for name in ("SIGINT", "SIGHUP")
+        if (number := getattr(signal, name, None)) and signal.getsignal(number) == signal.SIG_IGN
+    ]
+    for number in deaf:
+        signal.signal(number, lambda *_: None)
+    yield
+    for number in deaf:
+        signal.signal(number, signal.SIG_IGN)
 
 
 class Refused(NamedTuple):
@@ -45,6 +66,14 @@ _REFUSED = {
     "dates": Refused(
         np.array([["2020-01-01"]], "M8[D]"), TypeError, r"real numbers.*datetime64.* shape \(1, 1\)"
     ),
+    "eight bits": Refused(
+        np.eye(2).astype(ml_dtypes.float8_e4m3fn),
+        TypeError,
+        r"float8.*\(2, 2\).*astype\(np.float32\)",
+    ),
+    "bytes without a meaning": Refused(
+        np.zeros((2, 2), "V2"), TypeError, r"real numbers.*V2 and shape \(2, 2\). Look at where"
+    ),
     "None": Refused(None, TypeError, r"real numbers.*NoneType.* shape \(\)"),
     "generator": Refused((row for row in np.eye(2)), TypeError, "real numbers.*generator"),
 }
@@ -57,6 +86,7 @@ def refused(request):
 
 _RESULT_DTYPES = {
     "float16": np.float32,
+    "bfloat16": np.float32,  # of ml_dtypes, which onnx needs
     "float32": np.float32,
     ">f4": np.float32,
     "float64": np.float64,
@@ -122,3 +152,30 @@ def drawing():
     with plt.style.context("default"):
         yield
     plt.close("all")
+
+
+@pytest.fixture(scope="session")
+def smallest_text():
+    """Return a function that says how high the smallest text of a figure is on a narrow page.
+
+    In pixels: a figure has 96 of them to the inch, and is shown smaller where it is wider than
+    the 572 of JupyterLab beside the list of files, on a screen of 1024.
+    """
+    from matplotlib.text import Text
+
+    def smallest(figure):
+        figure.draw_without_rendering()  # the labels of the ticks are made now
+        shown = min(1, 572 / (96 * figure.get_figwidth()))
+        heights = {}
+        for part in (figure, *(ax for ax in figure.axes if ax.get_visible())):
+            for text in part.findobj(Text):
+                words = text.get_text().strip()
+                if words and text.get_visible():
+                    # mathtext draws what stands above or below the line at 0.7 of the size.
+                    raised = text.get_parse_math() and re.search(r"\$[^$]*[\^_]", words)
+                    size = text.get_fontsize() * (0.7 if raised else 1)
+                    heights[words] = size * 96 / 72 * shown
+        words = min(heights, key=heights.get)
+        return heights[words], words
+
+    return smallest

@@ -1,9 +1,11 @@
 # ruff: noqa: NPY002  (learners use the global generator, and it must be put back)
+import contextlib
 import copy
 import html
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import warnings
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import sparse, special
 
-from attention_lib.exercises import Feedback, check
+from attention_lib.exercises import Feedback, check, manners
 from attention_lib.exercises.catalogue import EXERCISES
 from attention_lib.exercises.engine import judge
 from attention_lib.exercises.evidence import evidence, first_difference, number, numbers, same
@@ -66,6 +68,13 @@ def doubling():
     return exercise
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """Stop an answer that does not end after a tenth of a second, and say that it runs before."""
+    monkeypatch.setattr(manners.Stopwatch.__init__, "__defaults__", (0.1, "Your function"))
+    monkeypatch.setattr(manners, "TELL_AFTER", 0.03)
+
+
 # How a mistake is found
 
 
@@ -93,9 +102,10 @@ def test_a_mistake_of_the_extremes_is_not_named_in_a_batch(doubling):
     """Whoever was right at 1e200 did not make it, whatever comes out for a batch."""
     feedback = judge(doubling, lambda x: 2 * x if x.ndim == 1 else (x**3 * 2) / x**2 * 3)
     assert outcome_of(feedback) == ("right", "")
-    assert feedback.text == (
-        "Even. That is for one matrix: on a batch of shape (2, 1) it gives other numbers. A function "
-        "that leaves the axes in front of the last two alone would serve both."
+    assert feedback.text == "Even."
+    assert feedback.remarks == (
+        "It is for one matrix: on a batch of shape (2, 1) it gives other numbers. A function "
+        "that leaves the axes in front of the last two alone would serve both.",
     )
 
 
@@ -146,9 +156,13 @@ def test_the_comparison_forgives_what_float32_loses_and_no_more(error, found):
     assert outcome_of(feedback) == (found, "")
 
 
-def test_every_outcome_can_be_had():
+def test_every_outcome_can_be_had(quick):
     def raises(S_scaled):
         return 1 / 0
+
+    def endless(S_scaled):
+        while True:
+            pass
 
     had = [
         check("softmax", right),
@@ -157,16 +171,41 @@ def test_every_outcome_can_be_had():
         check("softmax", lambda S_scaled: None),
         check("softmax", np.exp),
         check("softmax", lambda S_scaled: S_scaled),
+        check("softmax", endless),
+        check("softmax"),
     ]
     assert [outcome_of(feedback)[0] for feedback in had] == list(OUTCOMES)
 
 
-def test_an_unknown_exercise_is_an_error_that_lists_all_names():
-    with pytest.raises(ValueError, match="the exercise must be one of") as raised:
-        check("sofmax", right)
-    assert all(repr(name) in str(raised.value) for name in EXERCISES)
-    with pytest.raises(ValueError, match="Got"):
-        check(None, right)
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "check needs two things"),
+        (("softmax",), "Your answer is missing. It comes after the name: check('softmax', ...)."),
+        ((right,), "The name of an exercise comes first, in quotes. A function came."),
+        ((right, "softmax"), "A function came. Put 'softmax' in front of your answer."),
+        ((None, right), "A NoneType came."),
+        (([], right), "A list came."),
+        (("output shape", 2, 5), "2 came. Several numbers that make up one answer stand in"),
+        (("softmax", right, right, right), "takes one answer after the name, and 3 came."),
+        (("sofmax", right), "There is no exercise 'sofmax'. Did you mean 'softmax'?"),
+        (("Soft max ", right), "Did you mean 'softmax'?"),
+        (("SCALING", right), "Did you mean 'scaling'"),
+        (("x" * 1000, right), "There is no exercise 'xxx"),
+        (("\n", right), "There is no exercise ''."),
+    ],
+)
+def test_a_call_that_cannot_be_judged_is_put_right_in_a_sentence(arguments, words):
+    feedback = check(*arguments)
+    assert outcome_of(feedback) == ("call", "")
+    assert words in feedback.text
+    # A name that came is cut short; those that there are stand there in full.
+    assert len(feedback.text) < 100 + len(", ".join(map(repr, EXERCISES)))
+
+
+def test_a_name_like_no_other_gets_the_list_of_all_names():
+    text = check("???", right).text
+    assert all(repr(name) in text for name in EXERCISES)
 
 
 # Not attempted yet
@@ -193,9 +232,14 @@ def test_dots_in_a_function_mean_that_it_is_not_attempted(function):
     assert feedback.code == ""
 
 
-@pytest.mark.parametrize("value", [..., (..., 5), [..., ...]])
-def test_dots_for_the_answer_to_a_question_mean_that_it_is_not_attempted(value):
-    assert outcome_of(check("output shape", value)) == ("not attempted", "")
+@pytest.mark.parametrize("value", [..., (..., 5), [..., ...], "...", "\N{HORIZONTAL ELLIPSIS}"])
+def test_dots_for_an_answer_mean_that_it_is_not_attempted(value):
+    for name in ("output shape", "strongest key"):
+        assert outcome_of(check(name, value)) == ("not attempted", "")
+
+
+def test_dots_in_quotes_for_a_function_mean_that_it_is_not_attempted():
+    assert outcome_of(check("softmax", "...")) == ("not attempted", "")
 
 
 @pytest.mark.parametrize(
@@ -460,6 +504,162 @@ def test_no_numbers_in_the_right_shape_make_check_raise(name, data):
     assert outcome in {"different", "mistake", "form", "raised"}  # out of arrays, it raises
 
 
+class Liar:
+    """A result that says other things of itself than it is."""
+
+    __class__ = property(lambda self: 1 / 0)
+    __len__ = lambda self: -1  # noqa: E731
+    __bool__ = __eq__ = __array__ = __float__ = __index__ = lambda self, *_: 1 / 0
+    __hash__ = None
+    __getattr__ = lambda self, name: 1 / 0  # noqa: E731
+
+
+class LongList(list):
+    def __len__(self):
+        return 10**12
+
+    def __iter__(self):
+        return iter(int, 1)
+
+
+class Odd(np.ndarray):
+    shape = property(lambda self: (9, 9))
+    dtype = property(lambda self: 1 / 0)
+    __eq__ = __sub__ = lambda self, other: 1 / 0
+    __hash__ = None
+
+
+class Meta(type):
+    __name__ = property(lambda cls: 1 / 0)
+    __instancecheck__ = __subclasscheck__ = lambda cls, other: 1 / 0
+
+
+class Classless(metaclass=Meta):
+    pass
+
+
+LIARS = {  # made where they are needed: not even pytest can look at them
+    "liar": Liar,
+    "list of a liar": lambda: [Liar()],
+    "rows of liars": lambda: [[Liar()] * 2] * 2,
+    "long list": lambda: LongList([1.0]),
+    "array": lambda: np.eye(2).view(Odd),
+    "of a nameless class": lambda: Classless(),
+    "nameless class": lambda: Classless,
+}
+
+
+@pytest.mark.parametrize("kind", LIARS)
+def test_a_result_of_any_class_length_and_operator_gets_a_sentence(kind):
+    for name in ("softmax", "causal mask", "attention"):
+        found = outcome_of(check(name, lambda a, b=0, c=0: LIARS[kind]()))
+        assert found[0] in {"form", "different"}
+
+
+def test_a_masked_array_is_named_unless_nothing_is_hidden():
+    def masked(S_scaled):
+        return np.ma.array(right(S_scaled), mask=S_scaled > 0)
+
+    feedback = check("softmax", masked)
+    assert outcome_of(feedback) == ("form", "")
+    assert feedback.text.startswith("It is a masked array, and some of its entries are hidden")
+    assert outcome_of(check("softmax", lambda S_scaled: np.ma.array(right(S_scaled))))[0] == "right"
+
+
+def test_what_an_error_says_is_shown_to_a_bounded_length():
+    def answer(S_scaled):
+        raise ValueError("x" * 10**6)
+
+    assert len(check("softmax", answer).text) < 300
+
+
+@pytest.mark.parametrize("value", [30.00001, 29.99999999])
+def test_a_nearly_right_number_is_not_shown_as_the_right_one(value):
+    feedback = check("spread of scores", value + 0.001)
+    assert outcome_of(feedback) == ("different", "")
+    assert not feedback.text.startswith("30 is")
+
+
+# An answer that does not end
+
+main_thread_has_an_alarm = pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="the system has no alarm"
+)
+
+
+@main_thread_has_an_alarm
+def test_an_endless_answer_is_stopped_and_something_says_that_it_runs(quick, capsys):
+    def endless(S_scaled):
+        print("mine")
+        turns = 0
+        while True:
+            turns += 1
+
+    feedback = check("softmax", endless)
+    assert outcome_of(feedback) == ("endless", "")
+    assert "in line 5 of endless" in feedback.text or "in line 4 of endless" in feedback.text
+    assert capsys.readouterr().out == (
+        "endless is still running; it is stopped after 0.1 seconds.\n"
+    )
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+@main_thread_has_an_alarm
+def test_an_answer_that_catches_every_exception_is_stopped_all_the_same(quick):
+    def stubborn(S_scaled):
+        while True:
+            with contextlib.suppress(Exception):
+                sum(range(1000))
+
+    assert outcome_of(check("softmax", stubborn)) == ("endless", "")
+
+
+# What an answer changes is put back
+
+
+def patches(S_scaled):
+    np.array_equal = np.isclose = np.allclose = lambda *args, **options: True
+    np.exp = np.asarray = np.argwhere = None
+    np.mine = 1
+    return S_scaled
+
+
+def test_numpy_is_what_it_was_for_the_judge_and_afterwards():
+    before = dict(vars(np))
+    assert outcome_of(check("softmax", patches)) == ("different", "")
+    assert {name: id(value) for name, value in vars(np).items()} == {
+        name: id(value) for name, value in before.items()
+    }
+
+
+def test_numpy_patched_before_is_judged_as_it_was_and_left_patched(monkeypatch):
+    mine = lambda *args, **options: True  # noqa: E731
+    monkeypatch.setattr(np, "array_equal", mine)
+    monkeypatch.setattr(np, "exp", mine)
+    assert outcome_of(check("softmax", right)) == ("right", "")
+    assert outcome_of(check("softmax", lambda S_scaled: S_scaled)) == ("different", "")
+    assert np.array_equal is np.exp is mine
+
+
+def test_folder_path_limit_environment_and_output_are_put_back(tmp_path):
+    def rude(S_scaled):
+        os.chdir(tmp_path)
+        sys.path.clear()
+        sys.setrecursionlimit(70)
+        os.environ["MINE"] = "1"
+        os.environ.pop("PATH", None)
+        sys.stdout.close()
+        sys.stdout = None
+        return right(S_scaled)
+
+    def state():
+        return os.getcwd(), sys.path[:], sys.getrecursionlimit(), dict(os.environ), id(sys.stdout)
+
+    before = state()
+    assert outcome_of(check("softmax", rude)) == ("right", "")
+    assert state() == before
+
+
 # What is given to check
 
 SENTINEL = object()
@@ -606,7 +806,7 @@ def test_the_global_generators_are_put_back_and_it_is_said(draws):
     after = np.random.get_state()[1:3], random.getstate()
     assert repr(before) == repr(after)
     assert outcome_of(feedback) == ("right", "")
-    assert "the generator has been put back" in feedback.text
+    assert "the generator has been put back" in feedback.remarks[0]
 
 
 def test_a_generator_of_its_own_is_nobodys_business():
@@ -625,8 +825,8 @@ def test_what_an_answer_prints_reaches_nobody_and_it_is_said(capfd):
 
     feedback = check("softmax", answer)
     assert capfd.readouterr() == ("", "")
-    assert "take the print out when you are done" in feedback.text
-    assert "hello" not in feedback.text
+    assert "take the print out when you are done" in feedback.remarks[0]
+    assert "hello" not in repr(feedback)
 
 
 def test_no_warning_of_an_answer_reaches_anybody():
@@ -692,14 +892,14 @@ def test_a_list_that_grows_from_call_to_call_is_seen_as_it_was():
 
 
 def test_an_answer_that_writes_into_the_same_memory_each_time_is_right():
-    memory = np.empty((5, 5))
+    memory = np.empty((7, 7))
 
     def answer(S, d_k):
         return np.divide(S, np.sqrt(d_k), out=memory[: S.shape[-2], : S.shape[-1]])
 
     feedback = check("scaling", answer)
     assert outcome_of(feedback) == ("right", "")
-    assert "That is for one matrix" in feedback.text
+    assert "It is for one matrix" in feedback.remarks[0]
 
 
 def test_an_answer_that_takes_its_own_tools_away_hurts_only_itself():
@@ -722,14 +922,15 @@ def test_a_function_for_one_matrix_is_right_with_a_remark():
 
     feedback = check("softmax", answer)
     assert outcome_of(feedback) == ("right", "")
-    assert "on a batch of shape (2, 2, 2) it raises ValueError. A function" in feedback.text
+    assert "on a batch of shape (2, 2, 2) it raises ValueError. A function" in feedback.remarks[0]
 
 
 def test_every_remark_is_a_whole_sentence():
     feedback = check("weighted values", lambda A, V: np.dot(A, V).tolist())
-    assert "it has shape (2, 1, 2, 2), and should have (2, 1, 2). A function" in feedback.text
-    assert "It returns a list;" in feedback.text
-    assert not re.search(r"[.?!][.?!]", feedback.text.replace("np.array(...)", ""))
+    batch, is_list = feedback.remarks
+    assert "it has shape (2, 1, 2, 2), and should have (2, 1, 2). A function" in batch
+    assert is_list.startswith("It returns a list;")
+    assert not re.search(r"[.?!][.?!]", repr(feedback).replace("np.array(...)", ""))
 
 
 # The feedback

@@ -1,3 +1,4 @@
+import collections
 import copy
 import functools
 import inspect
@@ -15,6 +16,8 @@ from scipy import special
 import attention_lib
 from attention_lib.exercises import check
 from attention_lib.exercises.catalogue import EXERCISES
+from attention_lib.exercises.engine import judge
+from attention_lib.exercises.inputs import Draw
 
 STAGES = ("cases", "extreme", "batch")
 
@@ -183,6 +186,37 @@ def test_no_case_is_smaller_than_the_first(exercise):
             assert sizes(case) == first or any(map(int.__gt__, sizes(case), first))
 
 
+def related(one, other):
+    """Say whether one size could be mistaken for another, as its square, double or half."""
+    return other in {one, one**2, 2 * one, one / 2, one**0.5}
+
+
+@every_exercise
+def test_some_inputs_have_sizes_that_cannot_be_mistaken_for_one_another(exercise):
+    if not exercise.fresh:
+        return
+    for case in exercise.drawn(Draw("tests"))["cases"]:
+        sizes = {size for part in case for size in np.shape(part) or (part,)}
+        assert len(sizes) > 1
+        assert not any(related(*pair) for pair in itertools.permutations(sizes, 2))
+        scores = next((np.abs(part) for part in case if np.asarray(part).dtype == float), None)
+        assert scores is None or len(np.unique(scores)) == scores.size
+
+
+@every_exercise
+def test_a_seed_draws_the_same_inputs_and_another_draws_others(exercise):
+    one, same_, other = (repr(exercise.drawn(Draw(seed))) for seed in ("a", "a", "b"))
+    assert one == same_
+    assert one != other or not exercise.fresh
+
+
+@every_mistake
+def test_every_mistake_has_its_name_on_inputs_drawn_anew(exercise, mistake):
+    drawn = exercise.with_drawn(Draw("tests"))
+    assert judge(drawn, answer(exercise, mistake.computation)).mistake == mistake.name
+    assert judge(drawn, answer(exercise, exercise.reference)).outcome == "right"
+
+
 # The sentences
 
 CODE = re.compile(r"np\.|axis=|keepdims|sqrt|swapaxes|@|lambda|return |\bdef\b|\]\[|==")
@@ -279,6 +313,8 @@ CLAIMS = {
     "everywhere with the other sign": lambda got, want: np.allclose(got, -want),
     "Right": lambda got, want: distance(got, want) < 1,
 }
+# Where a sentence speaks of other inputs than the first, as of queries of width 4.
+SPEAKS_OF = {("attention", "d_k fixed at 4"): 2}
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
@@ -291,14 +327,14 @@ def test_what_a_sentence_claims_is_so(claim):
     ]
     assert made, "no sentence says so any longer"
     for exercise, mistake in made:
-        got = results(mistake.computation, exercise.cases[:1])[0]
-        want = results(exercise.reference, exercise.cases[:1])[0]
+        case = exercise.cases[SPEAKS_OF.get((exercise.name, mistake.name), 0)]
+        got, want = results(mistake.computation, [case])[0], results(exercise.reference, [case])[0]
         assert CLAIMS[claim](got, want), (exercise.name, mistake.name)
 
 
 # Worked out by hand.
 IN_WORDS = [
-    ("softmax", "softmax over the columns", "columns sum to 1.00 1.00, your rows to 0.74 1.26."),
+    ("softmax", "softmax over the columns", "columns sum to 1.00 1.00, your rows to 0.74 1.26:"),
     ("softmax", "softmax over the whole matrix", "sum to 1.00, your rows to 0.29 0.71:"),
     ("softmax", "exponentials without the division", "Your rows sum to 3.72 9.04."),
     ("softmax", "argmax", "such as 0.00 1.00:"),
@@ -311,21 +347,27 @@ IN_WORDS = [
     ("entropy", "0 times the logarithm of 0", "entry [0] is nan and should be 0"),
     ("scores", "queries and keys swapped", "with 1 at [0, 1] where 3 is right"),
     ("scores", "cosine instead of dot product", "Entry [0, 0] is 0.7071 instead of 5"),
-    ("scaling", "no scaling", "Entry [0, 0] is 8, the raw score, and should be 2."),
-    ("scaling", "multiplied by the root of d_k", "Entry [0, 0] is 32 and should be 2"),
+    ("scaling", "no scaling", "Entry [0, 0] is 10, the raw score, and should be 2."),
+    ("scaling", "multiplied by the root of d_k", "Entry [0, 0] is 50 and should be 2"),
     ("weighted values", "V A instead of A V", "Entry [0, 1] is 1 instead of 2"),
     ("weighted values", "the mean of the values", "such as 2.00 4.00:"),
-    ("masked weights", "weights multiplied by 0, and left so", "your rows sum to 0.33:"),
+    ("masked weights", "weights multiplied by 0, and left so", "your rows sum to 0.33 0.75:"),
     ("masked weights", "scores multiplied by 0", "Entry [0, 0] is 0.5761 instead of 0.7311"),
     ("masked weights", "an even row where nothing may be seen", "is 0.3333 instead of 0,"),
     ("masked weights", "0 / 0 where nothing may be seen", "its row is nan nan nan,"),
     ("causal mask", "the diagonal hidden", "you allow 0 1 2 keys"),
     ("causal mask", "the future let in", "you allow 3 2 1 keys"),
-    ("causal mask", "aligned at the bottom right", "you allow 3 4 keys"),
-    ("causal mask", "n_q for both sizes", "For 2 queries and 4 keys your mask has shape (2, 2)."),
+    ("causal mask", "aligned at the bottom right", "you allow 4 5 keys"),
+    ("causal mask", "n_q for both sizes", "For 2 queries and 5 keys your mask has shape (2, 2)."),
     ("padding mask", "no query axis", "Yours has shape (2, 3)."),
     ("padding mask", "polarity reversed", "You let 0 keys be seen"),
     ("strongest key", "the column read instead of the row", "Owls is the query that attends most"),
+    ("ceiling without attention", "one answer for all sentences", "you got 0.4, and 0.8 is right"),
+    ("ceiling without attention", "a count instead of a share", "You got 4, which is a number"),
+    ("ceiling without attention", "the mean over bags", "you got 0.8333, and 0.8 is right"),
+    ("attention with a mask", "no softmax", "Entry [0, 0] is 6 instead of 4"),
+    ("attention with a mask", "polarity reversed", "Entry [0, 0] is 1 instead of 4"),
+    ("attention with a mask", "0 / 0 where nothing may be seen", "its output is nan nan,"),
 ]
 
 
@@ -460,6 +502,58 @@ def in_bits_and_undefined(A):
     return -(A * np.log2(A)).sum(1)
 
 
+def only_the_first_row(S):
+    A = np.zeros_like(S)
+    A[0] = special.softmax(S[0])
+    return A
+
+
+def into_whole_numbers(Q, K):
+    S = np.zeros((len(Q), len(K)), dtype=int)
+    for i, q in enumerate(Q):
+        for j, k in enumerate(K):
+            S[i, j] = q @ k
+    return S
+
+
+def into_one_list(Q, K):
+    S = [[0] * len(K)] * len(Q)
+    for i, q in enumerate(Q):
+        for j, k in enumerate(K):
+            S[i][j] = q @ k
+    return S
+
+
+def running_scores(Q, K):
+    S, score = np.zeros((len(Q), len(K))), 0
+    for i in range(len(Q)):
+        for j in range(len(K)):
+            for d in range(Q.shape[1]):
+                score += Q[i, d] * K[j, d]
+            S[i, j] = score
+    return S
+
+
+def the_last_product(Q, K):
+    S = np.zeros((len(Q), len(K)))
+    for i in range(len(Q)):
+        for j in range(len(K)):
+            for d in range(Q.shape[1]):
+                S[i, j] = Q[i, d] * K[j, d]
+    return S
+
+
+def dot(q, k):
+    score = 0
+    for a, b in zip(q, k, strict=True):
+        score += a * b
+        return score
+
+
+def the_first_product(Q, K):
+    return [[dot(q, k) for k in K] for q in Q]
+
+
 def undefined_at_zero(A):
     return np.array([-sum(a * np.log(a) for a in row) for row in A])
 
@@ -468,7 +562,34 @@ def divided(exponentials):
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
+def commonest_of_all(bag, right):
+    return np.bincount(right).max() / len(right)
+
+
+def share_of_each_bag(bag, right):
+    shares = [np.mean(right[bag == b] == np.bincount(right[bag == b]).argmax()) for b in set(bag)]
+    return sum(shares) / len(shares)
+
+
+def one_of_the_answers(bag, right):
+    return np.mean([1 / len(set(right[bag == b])) for b in bag])
+
+
+def masked_afterwards(Q, K, V, mask):
+    A = special.softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]), axis=-1)
+    return np.where(mask, A, 0) @ V
+
+
+def masked_with(number):
+    def attention(Q, K, V, mask):
+        S = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+        return special.softmax(np.where(mask, S, number), axis=-1) @ V
+
+    return attention
+
+
 FINITE = "a finite number instead of minus infinity"
+ADDED = "a finite number added instead of minus infinity"
 LOWEST = "an even row where nothing may be seen"
 
 BELIEVED = [
@@ -742,7 +863,7 @@ BELIEVED = [
         for fill in [filled_with(number)]
     ),
     *(
-        (f"{number} is as good as minus infinity, added", "masked weights", FINITE, lower)
+        (f"{number} is as good as minus infinity, added", "masked weights", ADDED, lower)
         for number in (-1e4, -1e9, -1e10)
         for lower in [lowered_by(number)]
     ),
@@ -803,7 +924,110 @@ BELIEVED = [
         "logarithm to base 2",
         in_bits_and_undefined,
     ),
+    ("a sigmoid makes a weight", "softmax", "a sigmoid of each score", special.expit),
+    ("// divides", "scaling", "a whole division", lambda S, d_k: S // d_k**0.5),
+    ("return ends a loop", "softmax", "a return inside the loop over rows", only_the_first_row),
+    ("an empty array holds any number", "scores", "an array of whole numbers", into_whole_numbers),
+    ("a list times n is n lists", "scores", "one list in place of all rows", into_one_list),
+    ("one sum serves all scores", "scores", "a sum that is never set back to 0", running_scores),
+    ("= adds up", "scores", "= for += in a loop", the_last_product),
+    ("return ends a sum", "scores", "the sum returned after its first term", the_first_product),
+    (
+        "exponentials go out of range in plain Python too",
+        "softmax",
+        "no maximum subtracted",
+        rows_one_after_the_other,
+    ),
+    (
+        "a little under the line mends 0 / 0",
+        "softmax",
+        "no maximum subtracted",
+        lambda S: np.exp(S) / (np.exp(S).sum(axis=-1, keepdims=True) + 1e-8),
+    ),
+    (
+        "nan_to_num mends everything",
+        "softmax",
+        "no maximum subtracted",
+        lambda S: np.nan_to_num(divided(np.exp(S))),
+    ),
+    (
+        "nan_to_num mends exponentials",
+        "softmax",
+        "no maximum subtracted",
+        lambda S: divided(np.nan_to_num(np.exp(S))),
+    ),
+    (
+        "nan_to_num mends one maximum for all",
+        "softmax",
+        "one maximum for the whole matrix",
+        lambda S: np.nan_to_num(divided(np.exp(S - S.max()))),
+    ),
+    (
+        "nan_to_num mends a masked row",
+        "masked weights",
+        "no maximum subtracted",
+        lambda S, mask: np.nan_to_num(divided(np.exp(np.where(mask, S, -np.inf)))),
+    ),
+    (
+        "an empty row is an open row",
+        "masked weights",
+        "everything open where nothing may be seen",
+        lambda S, mask: divided(
+            np.exp(
+                (S := np.where(mask | ~mask.any(-1, keepdims=True), S, -np.inf))
+                - S.max(-1, keepdims=True)
+            )
+        ),
+    ),
     ("log 0 never comes up", "entropy", "0 times the logarithm of 0", undefined_at_zero),
+    (
+        "the ceiling is what the commonest word reaches",
+        "ceiling without attention",
+        "one answer for all sentences",
+        commonest_of_all,
+    ),
+    (
+        "the ceiling is the mean of the bags' ceilings",
+        "ceiling without attention",
+        "the mean over bags",
+        share_of_each_bag,
+    ),
+    (
+        "without attention, one can only guess among the answers",
+        "ceiling without attention",
+        "a guess among the answers of the bag",
+        one_of_the_answers,
+    ),
+    (
+        "attention needs no mask",
+        "attention with a mask",
+        "the mask left out",
+        lambda Q, K, V, mask: attention_by_einsum(Q, K, V),
+    ),
+    (
+        "weights may be blanked afterwards, in the whole of attention",
+        "attention with a mask",
+        "weights multiplied by 0, and left so",
+        masked_afterwards,
+    ),
+    (
+        "-1e9 is as good as minus infinity, in the whole of attention",
+        "attention with a mask",
+        FINITE,
+        masked_with(-1e9),
+    ),
+    (
+        "minus infinity needs no further care, in the whole of attention",
+        "attention with a mask",
+        "0 / 0 where nothing may be seen",
+        masked_with(-np.inf),
+    ),
+    (
+        "the lowest float is as good as minus infinity, in the whole of attention",
+        "attention with a mask",
+        LOWEST,
+        masked_with(np.finfo(np.float64).min),
+    ),
 ]
 
 
@@ -919,6 +1143,34 @@ def masked_key_by_key(S, mask):
     return A
 
 
+def ceiling_by_a_counter(bag, right):
+    pairs = collections.Counter(zip(bag.tolist(), right.tolist(), strict=True))
+    best = {}
+    for (b, _), count in pairs.items():
+        best[b] = max(best.get(b, 0), count)
+    return sum(best.values()) / len(bag)
+
+
+def ceiling_by_saying_it(bag, right):
+    said = np.array([np.bincount(right[bag == b]).argmax() for b in bag])
+    return (said == right).mean()
+
+
+def masked_attention_by_loops(Q, K, V, mask):
+    output = np.zeros((len(Q), V.shape[1]))
+    for i, q in enumerate(Q):
+        seen = [j for j in range(len(K)) if mask[i, j]]
+        if seen:
+            weights = special.softmax([q @ K[j] / math.sqrt(len(q)) for j in seen])
+            output[i] = weights @ V[seen]
+    return output
+
+
+def masked_attention_mended(Q, K, V, mask):
+    S = np.where(mask, Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]), -np.inf)
+    return np.nan_to_num(special.softmax(S, axis=-1)) @ V
+
+
 def causal_key_by_key(n_q, n_k):
     mask = [[False] * n_k for _ in range(n_q)]
     for i in range(n_q):
@@ -934,7 +1186,7 @@ def padding_key_by_key(lengths, n_k):
     return mask
 
 
-MATRIX = "That is for one matrix: on a batch of shape"
+MATRIX = "It is for one matrix: on a batch of shape"
 LIST = "It returns a list"
 FLOAT32 = "It computes in float32, which is enough here."
 PRINTS = "What it prints is not shown here"
@@ -1090,6 +1342,10 @@ RIGHT = [
         lambda lengths, n_k: [[[j < length for j in range(n_k)]] for length in lengths],
         LIST,
     ),
+    ("a counter", "ceiling without attention", ceiling_by_a_counter),
+    ("the answers themselves", "ceiling without attention", ceiling_by_saying_it),
+    ("loops", "attention with a mask", masked_attention_by_loops, MATRIX),
+    ("mended afterwards", "attention with a mask", masked_attention_mended),
     *(
         (f"{type(value).__name__} {value!r}", name, value)
         for name, values in {
@@ -1097,6 +1353,7 @@ RIGHT = [
             "spread of scores": (30, 30.0, math.sqrt(900), np.sqrt(900)),
             "an even row": (3, 3.0, np.mean([0, 5, 7, 0])),
             "strongest key": ("at", "At", " AT ", "at\n", np.str_("at"), np.array("at")),
+            "what the controls say": ([True, False, False, True], np.array([1, 0, 0, 1]) == 1),
             "output shape": ((2, 5), [2, 5], np.array([2.0, 5.0]), np.empty((2, 5)).shape),
         }.items()
         for value in values
@@ -1112,20 +1369,14 @@ RIGHT = [
 def test_a_right_answer_is_right_in_every_form(exercise, function, remarks, capsys):
     feedback = check(exercise, function)
     assert (feedback.outcome, feedback.mistake, feedback.code) == ("right", "", "")
-    assert feedback.text.startswith(EXERCISES[exercise].notice)
-    said = {remark for remark in (MATRIX, LIST, FLOAT32, PRINTS) if remark in feedback.text}
-    assert said == set(remarks)
-    assert (feedback.text == EXERCISES[exercise].notice) == (not remarks)
+    assert feedback.text == EXERCISES[exercise].notice
+    besides = " ".join(feedback.remarks)
+    assert {part for part in (MATRIX, LIST, FLOAT32, PRINTS) if part in besides} == set(remarks)
+    assert len(feedback.remarks) == len(remarks)
     assert capsys.readouterr() == ("", "")
 
 
 # Wrong in ways that nobody foresaw
-
-
-def only_the_first_row(S):
-    A = np.zeros_like(S)
-    A[0] = special.softmax(S[0])
-    return A
 
 
 def for_two_by_two(S):
@@ -1147,13 +1398,10 @@ def of_its_parts(A, V):
 UNFORESEEN = [
     ("softmax", "different", lambda S: S + 1),
     ("softmax", "different", lambda S: special.softmax(S / 2, axis=-1)),
-    ("softmax", "different", special.expit),
     ("softmax", "different", lambda S: S**2 / (S**2).sum(axis=-1, keepdims=True)),
     ("softmax", "different", lambda S: special.softmax(S, axis=-1)[:, ::-1]),
     ("softmax", "different", lambda S: special.softmax(S, axis=-1).round(3)),
     ("softmax", "different", lambda S: special.softmax(S, axis=-1) + 1e-4),
-    ("softmax", "different", lambda S: np.exp(S - S.max(axis=-1, keepdims=True))),
-    ("softmax", "different", only_the_first_row),
     ("softmax", "different", lambda S: np.full(S.shape, np.nan)),
     ("softmax", "different", lambda S: np.full(S.shape, -np.inf)),
     ("softmax", "different", lambda S: np.full(S.shape, 1e308)),
@@ -1170,7 +1418,6 @@ UNFORESEEN = [
     ("scores of a batch", "form", lambda Q, K: np.tensordot(Q, K, axes=(-1, -1))),
     ("scaling", "different", lambda S, d_k: S / d_k ** (1 / 3)),
     ("scaling", "different", lambda S, d_k: S - np.sqrt(d_k)),
-    ("scaling", "different", lambda S, d_k: S // np.sqrt(d_k)),
     ("scaling of heads", "different", lambda Q, K: Q @ K.mT / np.sqrt(Q.shape[-1] + 1)),
     ("scaling of heads", "different", lambda Q, K: Q @ K.mT / 2),
     ("scaling of heads", "different", lambda Q, K: Q @ K.mT / np.log2(Q.shape[-1])),
@@ -1189,9 +1436,10 @@ UNFORESEEN = [
         "different",
         lambda S, mask: special.softmax(np.where(mask, S, -5), axis=-1),
     ),
+    ("attention with a mask", "different", masked_with(-5)),
+    ("attention with a mask", "form", lambda Q, K, V, mask: attention_by_einsum(Q, K, V).sum()),
     ("causal mask", "form", lambda n_q, n_k: np.tri(n_q, n_k)),
     ("causal mask", "form", lambda n_q, n_k: np.tri(n_q, n_k, dtype=int)),
-    ("causal mask", "different", lambda n_q, n_k: np.eye(n_q, n_k, dtype=bool)),
     ("causal mask", "different", lambda n_q, n_k: np.tri(n_q, n_k, dtype=bool)[::-1]),
     ("padding mask", "form", lambda lengths, n_k: (np.arange(n_k) < lengths[:, None, None]) * 1.0),
     ("padding mask", "different", lambda lengths, n_k: np.ones((len(lengths), 1, n_k), bool)),
@@ -1245,13 +1493,13 @@ def test_an_unforeseen_answer_gets_a_call_that_shows_what_is_wrong(exercise, out
         ("open weights", 22, "different", "22 is not it"),
         ("open weights", -1, "different", "-1 is not it"),
         ("open weights", math.nan, "different", "nan is not it"),
-        ("open weights", "21", "form", "a str where real numbers should come"),
+        ("open weights", "21", "form", "a str where a number, without quotes, should come"),
         ("open weights", [21], "form", "shape (1,)"),
         ("spread of scores", 15.9, "different", "15.9 is not it"),
         ("strongest key", "fly", "different", "'fly' is not it"),
         ("strongest key", np.str_("fly"), "different", "'fly' is not it"),
         ("strongest key", np.array("fly"), "different", "'fly' is not it"),
-        ("strongest key", 4, "form", "an int where a word should come"),
+        ("strongest key", 4, "form", "an int where a word in quotes should come"),
         ("output shape", (2, 6), "different", "1 of 2 are right."),
         ("output shape", 10, "form", "A single value came, where 2 values in a row"),
     ],

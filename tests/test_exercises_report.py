@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_lib.exercises import check, feedback
+from attention_lib.exercises import feedback
 from attention_lib.exercises.__main__ import main
 from attention_lib.exercises.report import (
     OUTCOMES,
@@ -115,7 +115,7 @@ CLASS = {
         ["del check", RIGHT],
         [no_answer("NameError: name 'check' is not defined")],
     ),
-    "other name.ipynb": (["check('sofmax', 1)"], [("sofmax", "no answer", "ValueError: {error}")]),
+    "other name.ipynb": (["check('sofmax', 1)"], [("sofmax", "call", "...")]),
     "asks.ipynb": (
         [f"try: d_k = input()\nexcept Exception: raise OSError('nobody there')\n{RIGHT}"],
         [no_answer("OSError: nobody there")],
@@ -235,15 +235,15 @@ def made(tmp_path_factory):
 @pytest.mark.parametrize("file", CLASS)
 def test_each_notebook_gets_its_rows(made, file):
     rows = [tuple(row[1:]) for row in made.rows if row.file.lstrip("'") == file]
-    with pytest.raises(ValueError, match="sofmax") as error:
-        check("sofmax", 1)
     # Where no mistake has a name, what check said stands in its place.
-    starts = ("In line 1 of the function: UFunc", "An array of float64 came", "Entry [0, 0] is 0")
+    starts = (
+        "In line 1 of the function: UFunc",
+        "An array of float64 came",
+        "Entry [0, 0] is 0",
+        "There is no",
+    )
     rows = [(*row[:2], "..." if row[2].startswith(starts) else row[2]) for row in rows]
-    assert rows == [
-        (exercise, outcome, mistake.format(error=error.value))
-        for exercise, outcome, mistake in CLASS[file][1]
-    ]
+    assert rows == CLASS[file][1]
 
 
 @pytest.mark.parametrize("file", UNREADABLE)

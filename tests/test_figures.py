@@ -1,15 +1,25 @@
+import ast
 import base64
 import io
+import itertools
 import math
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 
+import nbformat
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from matplotlib import pyplot as plt
+from matplotlib.offsetbox import AnchoredText
+from matplotlib.patches import Circle, Ellipse, FancyArrowPatch, FancyBboxPatch
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter, get_exporter
+from PIL import Image
 
 from attention_lib import attention_steps
 from attention_lib.figures import alt_text, describe, show
@@ -18,6 +28,7 @@ from attention_lib.heatmap import plot_heatmap, plot_heatmaps, plot_steps
 pytestmark = pytest.mark.usefixtures("drawing")
 
 A = np.array([[0.75, 0.25, 0.0], [0.1, 0.3, 0.6]])
+SCORE = "score (before softmax): blue below 0, red above"
 
 
 def heatmap(**options):
@@ -203,8 +214,8 @@ def test_panels_are_described_in_order_with_the_shared_quantity():
     described = describe(figure)
     assert described.startswith("figure, 2 panels\n")
     assert re.findall(r'^"(.*?)".* (RdBu_r from .*)$', described, flags=re.MULTILINE) == [
-        ("S", "RdBu_r from -2 to 2 (score (before softmax))"),
-        ("S_scaled", "RdBu_r from -2 to 2 (score (before softmax))"),
+        ("S", f"RdBu_r from -2 to 2 ({SCORE})"),
+        ("S_scaled", f"RdBu_r from -2 to 2 ({SCORE})"),
     ]
 
 
@@ -212,11 +223,11 @@ def test_steps_are_described_with_heading_and_four_panels():
     steps = attention_steps([[1.0, 0.0]], [[2.0, 0.0], [0.0, 1.0]], [[1.0], [0.0]])
     described = describe(plot_steps(steps, title="Steps"))
     assert described.startswith('figure, 4 panels, "Steps"\n')
-    assert re.findall(r"\((score.*|attention weight|value)\)$", described, flags=re.MULTILINE) == [
-        "score (before softmax)",
-        "score (before softmax)",
+    assert re.findall(r"from \S+ to \S+ \((.*)\)$", described, flags=re.MULTILINE) == [
+        SCORE,
+        SCORE,
         "attention weight",
-        "value",
+        "value: purple below 0, orange above",
     ]
 
 
@@ -263,20 +274,20 @@ def test_description_of_a_plot_has_everything_that_was_drawn():
     described = describe(lines()).splitlines()
     assert described[0] == "figure, 1 panel"
     assert re.match(
-        r'"Wider vectors": x "d_k" from [-\d.]+ to [\d.]+, y "variance" from ', described[1]
+        r'"Wider vectors": x axis "d_k" from [-\d.]+ to [\d.]+, y axis "variance" from ',
+        described[1],
     )
     assert described[2:] == [
         '  line "measured": (1, 1) (2, 2) (4, 3.5)',
         '  line "repeated": (1, 2) (2, 3) (4, 4)',
-        '  line "even share" at y = 1.5',
-        "  line at x = 3",
+        '  horizontal line "even share" at 1.5',
+        "  vertical line at 3",
         "    error bars of length 0.2 0.4 0.6",
         '  bars "share": 0.5 0.7',
         '  points "seen": (1, 3) (2, 1)',
-        '  area "spread": (1, 0) (1, 0) (2, 1) (2, 0) (2, 0) (1, 0) (1, 0)',
-        '  polygon "reachable": (1, 0) (2, 0) (2, 1) (1, 0)',
-        "  arrow (1, 1) (2, 3)",
-        "  text 'there'",
+        '  area "spread": 1: 0 to 0, 2: 0 to 1',
+        '  polygon "reachable": (1, 0) (2, 0) (2, 1)',
+        '  arrow "there" from (1, 1) to (2, 3)',
         "  text 'note'",
         "  legend: measured | seen | reachable | spread | even share | repeated | share",
     ]
@@ -416,22 +427,28 @@ def test_alternative_of_a_heatmap_without_a_number():
     )
 
 
-def test_alternative_says_where_each_series_starts_and_ends():
+def test_alternative_says_of_each_thing_where_it_is_and_goes():
     assert alt_text(lines()) == (
         'Plot "Wider vectors" of variance against d_k: '
-        '"measured" from (1, 1) to (4, 3.5), "repeated" from (1, 2) to (4, 4), '
-        'line "even share" at y = 1.5, bars "share": 0.5 0.7, points "seen" from (1, 3) to (2, 1), '
-        'area "spread" from (1, 0) to (1, 0), polygon "reachable" from (1, 0) to (1, 0).'
+        '"measured" rises from (1, 1) to (4, 3.5), "repeated" rises from (1, 2) to (4, 4), '
+        'horizontal line "even share" at 1.5, bars "share": 0.5 0.7, "seen" (1, 3), (2, 1), '
+        'area "spread" from 0 to 0 at 1 and 0 to 1 at 2, '
+        'polygon "reachable" with corners (1, 0) (2, 0) (2, 1), '
+        'arrow "there" from (1, 1) to (2, 3), "measured" and "even share" cross near 1.5.'
     )
 
 
 def test_alternative_of_a_plot_without_names():
     ax = plt.subplots()[1]
-    assert alt_text(ax) == "Plot of y against x."
+    assert alt_text(ax) == "Plot, empty."
     ax.plot([1, 2], [3, 4])
-    assert alt_text(ax) == "Plot of y against x: line from (1, 3) to (2, 4)."
+    assert alt_text(ax) == "Plot: line rises from (1, 3) to (2, 4)."
     ax.scatter([5], [6], label="end")
-    assert alt_text(ax) == 'Plot of y against x: "end" at (5, 6).'
+    assert alt_text(ax) == 'Plot: "end" at (5, 6).'
+    ax.set_xlabel("step")
+    assert alt_text(ax) == 'Plot over step: "end" at (5, 6).'
+    ax.set_ylabel("loss")
+    assert alt_text(ax) == 'Plot of loss against step: "end" at (5, 6).'
 
 
 @pytest.mark.parametrize(
@@ -463,7 +480,8 @@ def test_picture_is_the_figure_with_its_description(draw):
     expected = describe(drawn), alt_text(drawn)
     picture = show(drawn)
     assert (picture.text, picture.alt) == expected
-    assert repr(picture) == str(picture) == picture.text
+    assert str(picture) == picture.text
+    assert repr(picture) == f"<Picture, {picture.width} px wide: figure, 1 panel>"
     assert picture.png.startswith(b"\x89PNG\r\n\x1a\n")
     height, width, _ = pixels(picture.png).shape
     assert picture.width == pytest.approx(width * 96 / 144, abs=1)
@@ -512,7 +530,8 @@ def test_page_gets_one_image_whatever_the_tokens(token):
     images = Images(page)
     assert images.others == []
     (image,) = images.found
-    assert image.keys() == {"alt", "width", "src"}
+    assert image.keys() == {"alt", "width", "style", "src"}
+    assert image["style"] == "max-width: 100%"
     assert image["alt"] == picture.alt
     kind, data = image["src"].split(",")
     assert kind == "data:image/png;base64"
@@ -550,3 +569,321 @@ def test_what_is_neither_axes_nor_figure_is_refused(function, what):
     message = f"^{function.__name__}: it must be given an Axes or a Figure.* Got {type(given).__name__}\\."
     with pytest.raises(TypeError, match=message):
         function(given)
+
+
+# Everything that is drawn has words
+
+
+def test_points_are_called_by_the_names_beside_them():
+    ax = plt.subplots()[1]
+    ax.plot([0, 1], [0, 1], "o", label="values")
+    ax.scatter([0.5], [0.1])
+    for name, x, y in (("Owls", 0, 0), ("night", 1, 1), ("here", 0.5, 0.1), ("far off", 0.2, 0.9)):
+        ax.text(x + 0.01, y + 0.03, name)
+    described = describe(ax).splitlines()
+    assert '  points "values": Owls (0, 0) night (1, 1)' in described
+    assert "  points: here (0.5, 0.1)" in described
+    assert described[-1] == "  text 'far off'"
+    assert '"values" Owls (0, 0), night (1, 1), points at here (0.5, 0.1)' in alt_text(ax)
+
+
+def test_triangles_that_fill_a_hull_are_one_region_with_its_corners():
+    corners = np.array([[0, 0], [4, 0], [5, 3], [1, 4], [2, 2]])
+    ax = plt.subplots()[1]
+    for three in itertools.combinations(corners, 3):
+        ax.fill(*np.transpose(three), color="0.9")
+    ax.plot(*corners.T, "o", label="values")
+    for name, (x, y) in zip("abcde", corners, strict=True):
+        ax.text(x, y, name)
+    region = "region with corners a (0, 0) b (4, 0) c (5, 3) d (1, 4)"
+    assert f"  {region}" in describe(ax).splitlines()
+    assert region in alt_text(ax)
+
+
+def test_polygons_with_a_gap_are_not_called_a_region():
+    ax = plt.subplots()[1]
+    for left in (0, 2):
+        ax.fill([left, left + 1, left + 1, left], [0, 0, 1, 1], color="0.9")
+    assert "region" not in describe(ax)
+    assert describe(ax).count("polygon: ") == 2
+
+
+def test_arrows_lead_from_somewhere_to_somewhere_and_have_a_name():
+    ax = plt.subplots()[1]
+    ax.set(xlim=(0, 4), ylim=(0, 4))
+    style = {"arrowstyle": "->"}
+    ax.annotate("", (2, 0), (0, 0), arrowprops=style)
+    ax.text(2.1, 0.1, "query")
+    ax.annotate("key", (3, 3), (1, 1), arrowprops=style)
+    ax.arrow(0, 1, 0, 2)
+    ax.add_patch(FancyArrowPatch((1, 1), (1, 2)))
+    assert alt_text(ax) == (
+        'Plot: arrow "query" from (0, 0) to (2, 0), arrow "key" from (1, 1) to (3, 3), '
+        "arrow from (0, 1) to (0, 3), arrow from (1, 1) to (1, 2)."
+    )
+
+
+X = np.linspace(0, 10, 101)
+COURSES = {
+    "rises": (X, "rises from (0, 0) to (10, 10)"),
+    "falls": (-X, "falls from (0, 0) to (10, -10)"),
+    "level": (0 * X + 2, "level from (0, 2) to (10, 2)"),
+    "up and down": (5 - abs(X - 5), "starts at (0, 0), rises to (5, 5), then falls to (10, 0)"),
+    "step": (np.tanh(9 * (X - 3)), "(most of it between 2.8 and 3.2)"),
+    "wave": (np.sin(2 * X), "with 6 turns, lowest (5.5, -1), highest ("),
+    "a little noise": (X + 0.1 * np.sin(50 * X), "rises from (0, 0) to (10, "),
+    "gaps": (np.where(X % 2 < 1, np.nan, X), "rises from (1, 1) to (9.9, 9.9)"),
+}
+
+
+@pytest.mark.parametrize(("y", "words"), COURSES.values(), ids=COURSES)
+def test_course_of_a_curve_is_told(y, words):
+    ax = plt.subplots()[1]
+    ax.plot(X, y, label="curve")
+    assert words in alt_text(ax)
+
+
+def test_lines_that_cross_or_lie_on_each_other_are_told():
+    ax = plt.subplots()[1]
+    ax.plot(X, X, label="one")
+    ax.plot(X, 10 - X, label="other")
+    ax.plot(X, X + 0.01, label="twin")
+    ax.axhline(3, label="level")
+    said = alt_text(ax)
+    assert '"one" and "other" cross near 5,' in said
+    assert '"one" and "twin" lie on each other' in said
+    assert '"other" and "level" cross near 7' in said
+
+
+def test_crossing_on_a_log_axis_is_where_it_is_drawn():
+    ax = plt.subplots()[1]
+    ax.plot([1, 100], [0, 2], label="up")
+    ax.plot([1, 100], [2, 0], label="down")
+    ax.set_xscale("log")
+    assert '"up" and "down" cross near 10.' in alt_text(ax)
+
+
+def test_axis_without_a_name_has_none_and_a_shared_one_has_its_neighbours():
+    _, (left, right) = plt.subplots(1, 2, sharey=True)
+    left.plot([1, 2], [1, 2])
+    right.plot([1, 2], [2, 1])
+    assert alt_text(left) == (
+        "Plot: line rises from (1, 1) to (2, 2); Plot: line falls from (1, 2) to (2, 1)."
+    )
+    left.set_ylabel("loss")
+    assert alt_text(left).count("Plot of loss: line") == 2
+    assert describe(left).count('y axis "loss" from') == 2
+
+
+RNG = np.random.default_rng(0)
+DRAWN = {
+    "mesh": (lambda ax: ax.pcolormesh(RNG.normal(size=(3, 4))), "mesh of 3 by 4 cells"),
+    "contours": (lambda ax: ax.contour(RNG.normal(size=(5, 5)), [0, 1]), "contours at 0 1"),
+    "filled contours": (lambda ax: ax.contourf(RNG.normal(size=(5, 5)), [0, 1]), "contours at 0 1"),
+    "quiver": (lambda ax: ax.quiver([0], [1], [2], [3]), "1 arrows: at (0, 1) by (2, 3)"),
+    "barbs": (lambda ax: ax.barbs([0], [1], [5], [9]), "1 arrows: at (0, 1) by (5, 9)"),
+    "pie": (lambda ax: ax.pie([1, 3], labels=["a", "b"]), 'wedge "a" from 0 to 90 degrees, 25.0%'),
+    "table": (lambda ax: ax.table([["a", "b"], ["1", "2"]]), "table of 2 rows: a | b; 1 | 2"),
+    "area": (lambda ax: ax.fill_between([0, 1], [1, 2]), "area from 0 to 1 at 0 and 0 to 2 at 1"),
+    "hexbin": (lambda ax: ax.hexbin([0, 1], [0, 1], gridsize=3), "values from 0 to 1"),
+    "stem": (lambda ax: ax.stem([1, 2]), "points (0, 1), (1, 2)"),
+    "span": (lambda ax: ax.axvspan(1, 2, label="train"), 'band "train" across from 1 to 2'),
+    "hlines": (lambda ax: ax.hlines([1, 2], 0, 1, label="rows"), '2 lines "rows"'),
+    "circle": (lambda ax: ax.add_patch(Circle((1, 2), 3)), "circle round (1, 2), radius 3"),
+    "ellipse": (lambda ax: ax.add_patch(Ellipse((1, 2), 3, 4)), "ellipse round (1, 2), 3 wide"),
+    "box": (lambda ax: ax.add_patch(FancyBboxPatch((0, 0), 1, 1)), "FancyBboxPatch"),
+    "sloping line": (lambda ax: ax.axline((0, 1), slope=2), "line through (0, 1) with slope 2"),
+    "colour picture": (lambda ax: ax.imshow(RNG.random((2, 3, 3))), "2 by 3 pixels"),
+    "anchored text": (lambda ax: ax.add_artist(AnchoredText("oh", loc="center")), "'oh'"),
+    "heatmap and point": (
+        lambda ax: (ax.imshow(A), ax.scatter([1], [0], label="here")),
+        '"here" at (1, 0)',
+    ),
+    "inset": (lambda ax: ax.inset_axes((0, 0, 1, 1)).plot([1, 2], label="in"), '"in" rises'),
+}
+
+
+@pytest.mark.parametrize(("draw", "words"), DRAWN.values(), ids=DRAWN)
+def test_whatever_is_drawn_has_words(draw, words):
+    ax = plt.subplots()[1]
+    empty = describe(ax), alt_text(ax)
+    draw(ax)
+    assert describe(ax) != empty[0]
+    assert words in alt_text(ax)
+
+
+def test_plot_in_three_dimensions_says_that_it_has_no_words():
+    ax = plt.figure().add_subplot(projection="3d")
+    ax.plot([1, 2], [1, 2], [1, 2])
+    assert "for which there are no words" in alt_text(ax)
+    assert "for which there are no words" in describe(ax)
+
+
+def test_words_outside_the_panels_are_described():
+    figure, _ = plt.subplots()
+    figure.text(0.5, 0.5, "note")
+    figure.supxlabel("step")
+    assert describe(figure).splitlines()[1:3] == ["  text below: 'step'", "  text 'note'"]
+
+
+# Text of large figures
+
+
+def large_lines():
+    ax = plt.subplots()[1]
+    for i in range(300):
+        ax.plot(X, X * i, label=f"line {i}")
+        ax.text(0, i, f"text {i}")
+    ax.bar(range(2000), range(2000))
+    return ax
+
+
+HUGE = {
+    "512 x 512": lambda: plot_heatmap(np.eye(512)),
+    "512 x 512 mask": lambda: plot_heatmap(np.tri(512, dtype=bool), kind="mask"),
+    "3 x 20 000": lambda: plt.subplots()[1].imshow(np.ones((3, 20_000))).axes,
+    "huge numbers": lambda: plot_heatmap(np.full((60, 60), 1e300), kind="scores"),
+    "long labels": lambda: plot_heatmap(
+        np.eye(90), queries=["猫" * 20 + str(i) for i in range(90)]
+    ),
+    "12 of 60 x 60": lambda: plot_heatmaps({f"{'head ' * 30}{h}": np.eye(60) for h in range(12)}),
+    "80 panels": lambda: plt.subplots(8, 10)[0],
+    "a long title": lambda: plot_heatmap([[1]], title="word " * 8000),
+    "lines": large_lines,
+}
+
+
+@pytest.mark.parametrize("draw", HUGE.values(), ids=HUGE)
+def test_text_of_any_figure_is_below_20_kb(draw):
+    drawn = draw()
+    assert len((describe(drawn) + alt_text(drawn)).encode("utf-8", "replace")) < 20_000
+
+
+def test_what_is_left_out_of_a_large_matrix_is_said():
+    M = np.arange(512.0 * 512).reshape(512, 512) / 512**2
+    described = describe(plot_heatmap(M))
+    (said,) = [line for line in described.splitlines() if "left out" in line]
+    rows, columns = map(int, re.findall(r"(\d+) of 512", said))
+    assert 400 < min(rows, columns) <= max(rows, columns) < 512
+    assert said.endswith("all 262144 numbers: mean 0.5, from 0 to 1")
+    listed = [line for line in described.splitlines() if re.match(r"  \d+: ", line)]
+    assert len(listed) == 512 - rows
+    assert all(len(line.split(": ")[1].split()) == 512 - columns for line in listed)
+    assert listed[0].startswith("  0: 0.000 ")
+    assert listed[-1].endswith(" 1.000")
+
+
+@pytest.mark.parametrize("n", [1, 5, 12, 30, 40])
+def test_nothing_is_left_out_of_a_small_matrix(n):
+    described = describe(plot_heatmap(np.eye(n)))
+    assert "left out" not in described
+    assert described.count("1.000") == n
+
+
+# Pixels
+
+
+def test_colours_of_areas_are_kept_and_those_of_edges_hardly_changed():
+    steps = attention_steps(*np.random.default_rng(0).normal(size=(3, 5, 4)))
+    figure = plot_steps(steps)
+    exact = io.BytesIO()
+    figure.savefig(exact, format="png", dpi=144)
+    small = show(figure).png
+    exact = np.asarray(Image.open(exact).convert("RGB")).astype(int)
+    drawn = np.asarray(Image.open(io.BytesIO(small)).convert("RGB")).astype(int)
+    apart = abs(exact - drawn).max(axis=-1)
+    assert len(small) < 70_000
+    assert apart.max() < 32
+    assert (apart == 0).mean() > 0.95
+    assert (exact[0, 0] == drawn[0, 0]).all()
+
+
+# In a notebook, and exported
+
+DRAW = "figure, ax = plt.subplots(figsize=(2, 2)); line = ax.plot([1, 2]);"
+CELLS = {
+    "last line": (f"{DRAW} show(figure)", 1),
+    "assigned": (f"{DRAW} picture = show(ax)", 1),
+    "value of a later cell": ("picture", 1),
+    "semicolon": (f"{DRAW} show(figure);", 1),
+    "in the middle": (f"{DRAW} show(figure)\nprint('after')", 1),
+    "loop": (f"for i in range(3):\n    {DRAW} show(figure)", 3),
+    "function": (f"def f():\n    {DRAW} return show(figure)\nf()", 1),
+    "list": ("[show(plt.subplots(figsize=(2, 2))[0]) for _ in range(2)]", 2),
+    "assigned and named": (f"{DRAW} picture = show(figure)\npicture", 1),
+    "printed": (f"{DRAW} print(show(figure))", 1),
+}
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    """Return a notebook of these cells, executed by a kernel."""
+    first = (
+        "from matplotlib import pyplot as plt\nfrom attention_lib.figures import show\n"
+        "from attention_lib.heatmap import plot_heatmap"
+    )
+    sources = [first, *(source for source, _ in CELLS.values())]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    made = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(made, timeout=120, extra_arguments=["--log-level=ERROR"]).execute()
+    return made
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_picture_is_displayed_where_show_is_called_and_once(notebook, name):
+    cell = notebook.cells[1 + list(CELLS).index(name)]
+    shown = [output for output in cell.outputs if "image/png" in output.get("data", {})]
+    assert len(shown) == CELLS[name][1]
+    for output in shown:
+        assert output.output_type == "display_data"
+        assert output.data.keys() == {"text/html", "image/png", "text/plain"}
+        assert output.data["text/plain"].startswith("figure, 1 panel")
+        (image,) = Images(output.data["text/html"]).found
+        assert image["alt"]
+        assert image["src"] == f"data:image/png;base64,{output.data['image/png'].strip()}"
+        assert output.metadata["image/png"]["width"] == int(image["width"])
+    others = [output for output in cell.outputs if output not in shown]
+    texts = [output.get("text") or output.data["text/plain"] for output in others]
+    assert all("figure, 1 panel" not in text or name in {"printed", "list"} for text in texts)
+    if name == "in the middle":
+        assert [output.output_type for output in cell.outputs] == ["display_data", "stream"]
+
+
+@pytest.mark.parametrize("to", ["html", "slides", "markdown", "latex"])
+def test_every_export_has_every_picture(notebook, to):
+    page, resources = get_exporter(to)().from_notebook_node(notebook)
+    files = [name for name in resources["outputs"] or {} if name.endswith(".png")]
+    expected = sum(count for _, count in CELLS.values())
+    if to == "latex":
+        assert len(files) == expected
+        assert all(name in page for name in files)
+    else:
+        images = [
+            image
+            for image in Images(page).found
+            if image.get("src", "").startswith("data:image/png")
+        ]
+        assert len(images) == expected
+        assert all("Plot" in image["alt"] for image in images)
+
+
+def test_sanitised_page_has_every_picture_where_it_is_asked_for(notebook):
+    exporter = HTMLExporter(sanitize_html=True)
+    command = re.search(r"display_data_priority=\"(\[.*?\])\"", show.__doc__)[1]
+    exporter.config.NbConvertBase.display_data_priority = ast.literal_eval(command)
+    page, _ = HTMLExporter(config=exporter.config, sanitize_html=True).from_notebook_node(notebook)
+    images = [image for image in Images(page).found if image["src"].startswith("data:image/png")]
+    assert len(images) == sum(count for _, count in CELLS.values())
+    assert "&lt;img" not in page
+
+
+def test_outside_ipython_nothing_is_displayed_and_ipython_is_not_needed():
+    code = (
+        "import sys; import matplotlib; matplotlib.use('agg')\n"
+        "from matplotlib import pyplot as plt; from attention_lib.figures import show\n"
+        "picture = show(plt.subplots()[1])\n"
+        "assert 'IPython' not in sys.modules\n"
+        "print(picture.alt, len(picture.png) > 100, picture.text.splitlines()[0], sep='|')"
+    )
+    done = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert done == "Plot, empty.|True|figure, 1 panel\n"

@@ -1,6 +1,8 @@
 import io
 import itertools
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from attention_lib import attention_steps
 from attention_lib.figures import alt_text, describe
+from attention_lib.heatmap import KINDS as KINDS_OF
 from attention_lib.heatmap import plot_heatmap, plot_heatmaps, plot_steps
+from attention_lib.query_picture import plot_query
 
 pytestmark = pytest.mark.usefixtures("drawing")
 
@@ -111,7 +115,11 @@ def limits(ax):
 
 
 def bars(figure):
-    """Return the label of every colour bar in a figure."""
+    """Return the quantity of every colour bar in a figure: its label without what the hues mean."""
+    return [label.splitlines()[0] for label in labels_of_bars(figure)]
+
+
+def labels_of_bars(figure):
     images = [image for ax in figure.axes for image in ax.images]
     return [image.colorbar.ax.get_ylabel() for image in images if image.colorbar is not None]
 
@@ -407,13 +415,26 @@ def test_mask_is_a_picture_of_open_and_hidden_cells():
     assert describe(ax).splitlines()[4:6] == ["  0: open hidden", "  1: open open"]
     assert alt_text(ax) == (
         'Mask "causal", rows Query, columns Key, 2 by 2: '
-        "keys that each query may attend to, row by row: 1 2."
+        "each query may attend to the key of its own position and to those before it."
     )
 
 
 def test_alternative_of_a_large_mask_is_still_one_sentence():
-    sentence = alt_text(plot_heatmap(np.tri(40, dtype=bool), kind="mask"))
+    sentence = alt_text(plot_heatmap(np.tri(40, dtype=bool).T, kind="mask"))
     assert sentence == "Mask, rows Query, columns Key, 40 by 40: 820 of 1600 cells may attend."
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        ([[True, False], [False, True]], "row by row: 1 1."),
+        ([[True, False, True]] * 2, "every query may attend to the keys in columns 0 2 alone."),
+        ([[True, True]], "every cell may attend."),
+        ([[False, False]], "no cell may attend."),
+    ],
+)
+def test_alternative_of_a_mask_says_who_sees_what(mask, words):
+    assert alt_text(plot_heatmap(np.array(mask), kind="mask")).endswith(words)
 
 
 def test_masks_with_nothing_or_everything_hidden_are_pictures_too():
@@ -523,7 +544,8 @@ def test_equal_numbers_have_equal_colours_in_compared_panels():
 def test_numbers_can_be_read_on_every_colour(kind):
     low = 0 if kind == "weights" else -1
     for values in np.split(np.linspace(low, 1, 288), 2):
-        ax = cells(values.reshape(12, 12), kind=kind, limit=None if kind == "weights" else 1)
+        limit = None if kind == "weights" else 1
+        ax = cells(values.reshape(12, 12), kind=kind, limit=limit, numbers=True)
         colours = cell_colours(ax)
         assert len(ax.texts) == 144
         for text in ax.texts:
@@ -594,7 +616,14 @@ def test_large_matrix_shows_no_numbers(shape):
 
 @pytest.mark.parametrize(
     ("shape", "numbers", "count"),
-    [((12, 12), None, 144), ((1, 12), None, 12), ((2, 2), False, 0), ((13, 2), True, 26)],
+    [
+        ((7, 7), None, 49),
+        ((10, 10), None, 0),  # in so small a figure they could not be read
+        ((12, 12), True, 144),
+        ((1, 7), None, 7),
+        ((2, 2), False, 0),
+        ((13, 2), True, 26),
+    ],
 )
 def test_numbers_can_be_asked_for(shape, numbers, count):
     assert len(cells(np.zeros(shape), numbers=numbers).texts) == count
@@ -1061,3 +1090,242 @@ def test_kind_that_no_dict_could_look_up_is_refused():
         ValueError, match=r"^plot_heatmap: kind must be one of .* Got \['weights'\]"
     ):
         plot_heatmap(np.eye(2), kind=["weights"])
+
+
+# Read on a narrow page
+
+LARGE = 60
+
+
+def long_words(count):
+    return ["W" * 30 + str(i) for i in range(count)]
+
+
+def panels_of(count, shape, **options):
+    rng = np.random.default_rng(0)
+    return plot_heatmaps({f"head {i}": rng.random(shape) for i in range(count)}, **options)
+
+
+def steps_of(n_q, n_k, d_v, **options):
+    steps = some_steps(n_q, n_k, d_v)
+    return plot_steps(steps, np.ones((n_k, d_v)), **options)
+
+
+SOME_PANELS = [(2, 8), (2, LARGE), (3, 5), (4, 5), (5, 3), (7, 8), (12, 1), (12, 5), (12, 8)]
+READ = {
+    **{f"one {n}": lambda n=n: plot_heatmap(np.eye(n)).figure for n in (1, 5, 12, 13, LARGE)},
+    "one, wide": lambda: plot_heatmap(np.zeros((2, LARGE))).figure,
+    "one, long labels": lambda: (
+        plot_heatmap(
+            np.eye(12), queries=long_words(12), keys=long_words(12), title="A title " * 40
+        ).figure
+    ),
+    "one, large numbers": lambda: plot_heatmap(np.full((12, 12), -1e300), kind="scores").figure,
+    "one, notes": lambda: plot_heatmap([[math.nan, -math.inf]], title="long " * 30).figure,
+    "mask": lambda: plot_heatmap(np.tri(LARGE, dtype=bool), kind="mask").figure,
+    **{
+        f"{count} panels of {n}": lambda count=count, n=n: panels_of(count, (n, n))
+        for count, n in SOME_PANELS
+    },
+    "4 panels, other rows": lambda: plot_heatmaps(
+        {f"{n} rows of something": np.zeros((n, 6)) for n in (2, 5, 8, 3)}, ylabel="A long title"
+    ),
+    "12 panels, long labels": lambda: panels_of(
+        12, (8, 8), queries=long_words(8), keys=long_words(8)
+    ),
+    "steps 1": lambda: steps_of(1, 1, 1),
+    "steps 5": lambda: steps_of(5, 5, 4, title="Four steps " * 20),
+    "steps 12": lambda: steps_of(12, 12, 2),
+    "steps large": lambda: steps_of(20, LARGE, 30),
+    "steps, long labels": lambda: steps_of(5, 6, 4, queries=long_words(5), keys=long_words(6)),
+}
+
+
+@pytest.mark.parametrize("draw", READ.values(), ids=READ)
+def test_every_text_is_6_px_high_on_a_page_of_572(draw, smallest_text):
+    figure = draw()
+    height, words = smallest_text(figure)
+    assert height >= 6, words
+    assert_nothing_is_cut_off(figure)
+
+
+QUERY = {
+    "one": (1, 1, 1, {}),
+    "5": (5, 5, 4, {"step": "softmax"}),
+    "12": (12, 12, 12, {}),
+    "large": (3, LARGE, 30, {}),
+    "long": (2, 6, 3, {"queries": long_words(2), "keys": long_words(6)}),
+}
+
+
+@pytest.mark.parametrize(("n_q", "n_k", "d_v", "options"), QUERY.values(), ids=QUERY)
+def test_every_text_about_one_query_is_6_px_high_on_a_page_of_572(
+    n_q, n_k, d_v, options, smallest_text
+):
+    rng = np.random.default_rng(0)
+    Q, K, V = rng.normal(size=(n_q, 4)), rng.normal(size=(n_k, 4)), rng.normal(size=(n_k, d_v))
+    height, words = smallest_text(plot_query(attention_steps(Q, K, V), V, **options))
+    assert height >= 6, words
+
+
+def test_smallest_text_knows_what_it_measures(smallest_text):
+    figure = plt.figure(figsize=(572 / 96, 1))
+    text = figure.text(0, 0, "a", fontsize=9)
+    assert smallest_text(figure) == (12, "a")
+    figure.set_figwidth(2 * 572 / 96)
+    assert smallest_text(figure) == (6, "a")
+    text.set_text("$10^{2}$")
+    assert smallest_text(figure)[0] == pytest.approx(4.2)
+    text.set_text("")
+    figure.subplots().set_title("title", fontsize=20)
+    assert smallest_text(figure)[0] == pytest.approx(10 * 96 / 72 / 2)
+
+
+@pytest.mark.parametrize(
+    ("count", "shape", "rows", "numbered"),
+    [
+        (1, (5, 5), [1], True),
+        (2, (5, 5), [2], True),
+        (3, (5, 5), [3], True),
+        (4, (5, 5), [2, 2], True),
+        (2, (12, 12), [2], False),  # side by side, to be compared
+        (2, (1, 12), [1, 1], True),  # flat ones compare one below the other as well
+        (12, (8, 8), [4, 4, 4], False),
+        (5, (5, 5), [3, 2], True),
+        (2, (60, 60), [2], False),
+    ],
+)
+def test_panels_go_in_rows_of_as_many_as_can_be_read(count, shape, rows, numbered):
+    figure = panels_of(count, shape)
+    drawn = panels(figure)
+    heights = [round(ax.get_position().y0, 6) for ax in drawn]
+    assert [len(list(group)) for _, group in itertools.groupby(heights)] == rows
+    assert heights == sorted(heights, reverse=True)
+    assert any(ax.texts[:] for ax in drawn) == numbered
+    assert len(bars(figure)) == 1
+    first_of_row = {0, *np.cumsum(rows)[:-1]}
+    assert [bool(texts(ax.yaxis)) for ax in drawn] == [i in first_of_row for i in range(count)]
+
+
+def test_numbers_can_be_asked_for_in_several_panels():
+    assert all(len(ax.texts) == 64 for ax in panels(panels_of(12, (8, 8), numbers=True)))
+    assert not any(ax.texts[:] for ax in panels(panels_of(2, (2, 2), numbers=False)))
+
+
+# Colours of two hues
+
+
+def test_colour_bar_says_what_its_hues_mean():
+    (scores,) = labels_of_bars(plot_heatmap(np.eye(5), kind="scores").figure)
+    (values,) = labels_of_bars(plot_heatmap(np.eye(5), kind="values").figure)
+    assert scores == "score (before softmax)\nblue below 0, red above"
+    assert values == "value\npurple below 0, orange above"
+    for kind, low, high in (("scores", 2, 0), ("values", 2, 0)):
+        below, above = (plt.get_cmap(KINDS_OF[kind].colours)(share)[:3] for share in (0.2, 0.8))
+        assert np.argmax(below) == low  # blue, or purple
+        assert np.argmax(above) == high  # red, or orange
+
+
+def test_output_has_the_colours_of_the_values_it_is_mixed_from():
+    steps, V = some_steps(3, 4, 2), np.array([[4.0, -1.0], [1.0, 0.0], [0.0, 2.0], [-3.0, 1.0]])
+    steps = steps._replace(output=steps.A @ V)
+    assert limits(panels(plot_steps(steps, V))[3]) == (-4, 4)
+    own = abs(steps.output).max()
+    assert limits(panels(plot_steps(steps))[3]) == pytest.approx((-own, own))
+
+
+def test_values_of_other_steps_are_refused():
+    with pytest.raises(ValueError, match=r"^plot_steps: V must have a row per key.* \(3, 5\)"):
+        plot_steps(some_steps(2, 3, 2), np.zeros((3, 5)))
+    assert plt.get_fignums() == []
+
+
+# Letters that LaTeX or mathematics would read
+
+
+@pytest.fixture
+def no_latex(monkeypatch):
+    def run(*arguments, **options):
+        raise AssertionError("LaTeX was asked")
+
+    plt.rcParams["text.usetex"] = True
+    monkeypatch.setattr("matplotlib.texmanager.TexManager.make_tex", run)
+    monkeypatch.setattr("matplotlib.texmanager.TexManager.make_dvi", run)
+    monkeypatch.setattr("matplotlib.texmanager.TexManager.make_png", run)
+
+
+@pytest.mark.usefixtures("no_latex")
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_text_is_drawn_without_latex(kind):
+    tokens = ["50%", "a_b", "#", "{x}", "~", "$5", "\\"]
+    M = np.full((7, 7), 0.5)
+    M[0, 0], M[1, 1] = -math.inf, math.nan
+    ax = plot_heatmap(M, kind=kind, queries=tokens, keys=tokens, title="50% of a_b")
+    rendered(ax.figure)
+    assert texts(ax.yaxis) == texts(ax.xaxis) == tokens
+    rendered(plot_heatmaps({"50%": M, "a_b": M}, kind=kind, queries=tokens))
+    rendered(plot_heatmap(np.tri(3, dtype=bool), kind="mask", title="50%").figure)
+    rendered(plot_steps(some_steps(7, 7), queries=tokens, keys=tokens, title="50% of a_b"))
+
+
+# Tokens that look alike
+
+
+def test_tokens_that_differ_have_labels_that_differ_on_both_axes():
+    tokens = ["\u200b", "U+200B", "internationalise", "internationally", "กา", "ก่า"]
+    ax = plot_heatmap(np.eye(6), queries=tokens, keys=tokens[::-1])
+    assert len(set(texts(ax.yaxis))) == 6
+    assert texts(ax.yaxis) == texts(ax.xaxis)[::-1]
+    M = np.eye(2)
+    ax = plot_heatmap(M, queries=["\u200b", "a"], keys=["U+200B", "a"])
+    assert texts(ax.yaxis)[0] != texts(ax.xaxis)[0]
+
+
+# Titles
+
+
+@pytest.mark.parametrize("size", [(3, 3), (4, 2.5), (6.4, 4.8)])
+@pytest.mark.parametrize("kind", ["mask", "weights"])
+def test_title_above_notes_stays_inside_a_figure_of_ones_own(size, kind):
+    M = np.tri(6, dtype=bool) if kind == "mask" else [[0.5, -math.inf], [math.nan, 0.5]]
+    figure, ax = plt.subplots(figsize=size)
+    plot_heatmap(M, kind=kind, ax=ax, title="causal", colorbar=False)
+    figure.draw_without_rendering()
+    assert ax.title.get_window_extent().y1 <= figure.bbox.y1
+    assert ax.title.get_window_extent().y0 >= ax.get_legend().get_window_extent().y1 - 1
+
+
+def test_long_title_is_broken_into_lines_and_described_in_one():
+    title = "A title that goes on and on " * 10
+    figure = plot_heatmap(np.eye(2), title=title).figure
+    (ax,) = panels(figure)
+    assert len(ax.get_title().splitlines()) > 1
+    assert " ".join(ax.get_title().split()) == " ".join(title.split())
+    assert f'"{" ".join(title.split())}"' in describe(figure)
+
+
+def lines_of_warning(draw, tmp_path):
+    """Return how many lines a program writes to stderr, where nothing has been warned of yet."""
+    code = f"""
+import matplotlib; matplotlib.use("agg")
+from matplotlib import pyplot as plt
+from attention_lib.heatmap import plot_heatmap, plot_heatmaps
+{draw}
+figure.savefig({str(tmp_path / "figure.png")!r})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return len(done.stderr.splitlines())
+
+
+@pytest.mark.parametrize(
+    "setting", ["plt.rcParams['font.family'] = 'No Such Font'", ""], ids=["no font", "no glyph"]
+)
+def test_missing_fonts_and_glyphs_make_no_more_warnings_than_matplotlibs_own(setting, tmp_path):
+    words = "\U0001f9f6 and \U0001f9f5"
+    labels = f"title={words!r}, xlabel={words!r}, ylabel={words!r}"
+    own = f"""
+figure, ax = plt.subplots(); image = ax.imshow([[0.5, 0.5]]); figure.colorbar(image, label="weight")
+ax.set({labels}); ax.text(0, 0, "0.50"); ax.text(1, 0, "0.50")"""
+    drawn = f"figure = plot_heatmap([[0.5, 0.5]], {labels}, keys=[{words!r}, 'a']).figure"
+    allowed = lines_of_warning(f"{setting}\n{own}", tmp_path)
+    assert lines_of_warning(f"{setting}\n{drawn}", tmp_path) <= allowed

@@ -130,3 +130,23 @@ def test_a_single_number_is_refused():
 def test_refusal_of_nan_and_inf_makes_no_warning(A):
     with pytest.raises(ValueError, match=r"^row_entropy: the rows of A must be weights"):
         row_entropy(A)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "passed_as"),
+    [("float16", "float16"), ("bfloat16", "bfloat16"), ("bfloat16", "float32")],
+)
+def test_weights_stored_in_sixteen_bits_are_weights(dtype, passed_as):
+    scores = np.random.default_rng(0).normal(size=(1000, 7))
+    A = softmax(scores).astype(dtype).astype(passed_as)
+    assert abs(A.astype(float).sum(axis=-1) - 1).max() > 2e-4  # rounding has left its mark
+    assert_allclose(row_entropy(A), row_entropy(softmax(scores)), atol=0.02)
+
+
+def test_rows_that_sum_to_slightly_more_are_weights_in_sixteen_bits_alone():
+    A = np.array([[0.5, 0.502]])
+    assert row_entropy(A.astype("float16")) == pytest.approx(math.log(2), abs=1e-3)
+    with pytest.raises(ValueError, match=r"row sums from 1\.002 to 1\.002"):
+        row_entropy(A)
+    with pytest.raises(ValueError, match=r"row sums from 1\.05 to 1\.05"):
+        row_entropy(np.array([[0.5, 0.55]], "float16"))

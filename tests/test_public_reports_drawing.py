@@ -115,10 +115,14 @@ def found(pattern, texts):
 # Running a notebook
 
 
+FIGURES = []  # those that a notebook has shown since it was started
+
+
 class Run(NamedTuple):
     first: list  # what each code cell wrote
     second: list  # and when it was run again at once
     calls: list  # arguments and result of each call of attention
+    figures: list  # every figure that it has shown
 
 
 def execute(cell, namespace):
@@ -129,7 +133,7 @@ def execute(cell, namespace):
         try:
             exec(compile(tree, "cell", "exec"), namespace)
             value = last and eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
-            if value is not None:
+            if value is not None and not isinstance(value, Picture):
                 print(pretty(value))
         except Exception as error:
             if "raises-exception" not in cell.metadata.get("tags", []):
@@ -142,6 +146,9 @@ def execute(cell, namespace):
 def described(drawn):
     """Stand in for `show`, without the pixels, which nobody looks at here."""
     text = describe(drawn)
+    print(text)
+    figure = drawn if isinstance(drawn, plt.Figure) else drawn.get_figure(root=True)
+    FIGURES.append(figure)
     plt.close("all")
     return Picture("", text, b"", 0)
 
@@ -150,6 +157,7 @@ def described(drawn):
 def run(path):
     """Run each code cell twice, in order."""
     calls, namespace, attend = [], {}, attention._attend
+    FIGURES.clear()
 
     def recorded(*arguments):
         steps = attend(*arguments)
@@ -162,7 +170,7 @@ def run(path):
         patch.setattr(attention, "_attend", recorded)
         code = cells(path, "code")
         twice = [(execute(cell, namespace), execute(cell, namespace)) for cell in code]
-    return Run(*map(list, zip(*twice, strict=True)), calls)
+    return Run(*map(list, zip(*twice, strict=True)), calls, list(FIGURES))
 
 
 def calls():
@@ -318,6 +326,7 @@ def test_scores_come_before_the_softmax_and_weights_after_it_o38():
         assert found(pattern, programs()) == []
     for panel in (panel for page in pages() for panel in panels_on(page)):
         title, quantity = re.match(r'"([^"]*)".*? to \S+(?: \((.*)\))?$', panel[0]).groups()
+        quantity = quantity and quantity.partition(": ")[0]  # without what the hues mean
         if quantity == "attention weight":
             assert not re.search(r"(?i)(raw|scaled|attention) scores?\b|^scores?$", title)
         if quantity == "score (before softmax)":
@@ -449,6 +458,15 @@ def test_any_script_is_drawn_without_a_warning_o42(words):
     ax.figure.canvas.draw()
     assert len(labels(ax.xaxis)) == len(words)
     plt.close(ax.figure)
+
+
+@of_each_notebook
+def test_every_text_in_a_figure_of_a_notebook_is_6_px_high_on_a_page_of_572_o52(
+    path, smallest_text
+):
+    for figure in run(path).figures:
+        height, words = smallest_text(figure)
+        assert height >= 6, words
 
 
 def test_no_notebook_prints_a_warning_about_glyphs_o42():

@@ -1,5 +1,7 @@
 """The picture of one query: what it shows is what the steps made."""
 
+import io
+
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
@@ -118,6 +120,20 @@ def test_numbers_that_are_not_finite_are_said_and_draw_without_a_warning():
     steps = attention_steps([[np.inf, 1.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0], [np.nan]])
     text = show(plot_query(steps, [[1.0], [np.nan]])).text
     assert "nan" in text or "not a number" in text
+
+
+def test_no_text_is_given_to_latex(monkeypatch):
+    def run(*arguments, **options):
+        raise AssertionError("LaTeX was asked")
+
+    plt.rcParams["text.usetex"] = True
+    for step in ("make_tex", "make_dvi", "make_png"):
+        monkeypatch.setattr(f"matplotlib.texmanager.TexManager.{step}", run)
+    names = ["50%", "a_b", "#", "$5", "\\"]
+    steps = attention_steps(Q, K, V, causal=True)
+    figure = plot_query(steps, V, 3, queries=names, keys=names, title="50% of a_b")
+    figure.savefig(io.BytesIO(), format="png")
+    assert figure.texts[0].get_text() == "50% of a_b"
 
 
 def test_changes_nothing_of_its_input():

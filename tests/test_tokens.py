@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 from matplotlib.mathtext import MathTextParser
 
 from attention_lib import tokens
-from attention_lib.tokens import FALLBACK_FONTS, LONGEST, drawable, font_families
+from attention_lib.tokens import FALLBACK_FONTS, LONGEST, distinct_labels, drawable, font_families
 
 pytestmark = pytest.mark.usefixtures("drawing")
 
@@ -177,3 +177,59 @@ def test_any_text_becomes_a_short_visible_label(token):
 )
 def test_short_ascii_text_is_shown_as_it_is(token):
     assert drawable(token) == token
+
+
+# Labels of several tokens
+
+
+def looks(labels):
+    return [unicodedata.normalize("NFC", label) for label in labels]
+
+
+ALIKE = {
+    "Thai words that differ in one mark": ["กา", "ก่า", "เกาะเกากลาง", "เกาะเก่ากลาง"],
+    "the same beginning": ["internationalise", "internationally", "internationalisation"],
+    "the same beginning and end": [f"{'a' * 20}{x}{'b' * 20}" for x in "pqr"],
+    "the code point and the character": ["\u200b", "U+200B", "\u200b\u200b", "U+200BU+200B"],
+    "blanks": [" the", "␣the", "␣␣", "  ", " ␣"],
+    "nothing": ["", "∅"],
+    "escapes": ["\n", "\\n", "\\\\n", "\t", "\\t"],
+    "accents": ["\u0301", "◌\u0301"],
+    "one character or two": ["é", "e\u0301", "é (2)"],
+    "numbered": ["\u200b", "U+200B", "U+200B (2)", "U+200B (3)"],
+    "code points cut off": ["\U0010fffe" * 3, "\U0010fffe" * 4, "\U0010fffe\U0010ffff" * 2],
+}
+
+
+@pytest.mark.parametrize("words", ALIKE.values(), ids=ALIKE)
+@pytest.mark.parametrize("fonts", [FALLBACK_FONTS, ()])
+def test_tokens_that_differ_have_labels_that_differ(words, fonts, monkeypatch):
+    monkeypatch.setattr(tokens, "FALLBACK_FONTS", fonts)
+    for some in (words, words[::-1]):
+        labels = distinct_labels([*some, *some])
+        assert labels[: len(some)] == labels[len(some) :]  # equal tokens, equal labels
+        assert len(set(looks(labels))) == len(some)
+        assert all(1 <= len(label) <= LONGEST for label in labels)
+
+
+def test_token_that_is_shown_as_it_is_keeps_its_label():
+    assert distinct_labels(["\u200b", "U+200B"]) == ["U+200B (2)", "U+200B"]
+    assert distinct_labels(["", "∅"]) == ["∅ (2)", "∅"]
+
+
+def test_tokens_that_are_told_apart_by_themselves_are_shown_as_alone():
+    words = ["the", "internationalization", " the", "", "the", "\n", 7]
+    assert distinct_labels(words) == [drawable(word) for word in words]
+
+
+@given(st.lists(st.text("aé\u0301e \u200bU+20B…()∅", max_size=20), max_size=12))
+def test_no_two_different_tokens_ever_look_alike(words):
+    labels = distinct_labels(words)
+    assert len(labels) == len(words)
+    assert len(set(looks(labels))) == len({str(word) for word in words})
+    assert all(1 <= len(label) <= LONGEST for label in labels)
+
+
+def test_many_tokens_with_one_beginning_and_end_are_numbered():
+    labels = distinct_labels([f"{'a' * 9}{n:03}{'b' * 9}" for n in range(300)])
+    assert len(set(labels)) == 300

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import nbformat
@@ -24,16 +25,61 @@ BUSY = {
 }
 
 
-def processes_of(folder):
-    """Return the processes that run in a folder: a kernel does, pytest and the server do not."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if Path(os.readlink(process / "cwd")) == folder:
-                found.append(int(process.name))
-        except OSError:  # it has just ended
-            pass
-    return found
+class Run:
+    """pytest over busy notebooks, in a process group of its own as a terminal's shell makes it."""
+
+    def __init__(self, folder, cell, options, count=1, ignoring=()):
+        self.mark = f"RUN={uuid.uuid4()}".encode()  # in the environment of all that it starts
+        self.folder = folder / "notebooks"
+        self.folder.mkdir()
+        for number in range(count):
+            notebook = nbformat.v4.new_notebook(cells=[cell])
+            nbformat.write(notebook, self.folder / f"{number}.ipynb")
+
+        def ignore():
+            for number in ignoring:
+                signal.signal(number, signal.SIG_IGN)
+
+        options = [
+            *(
+                "-c",
+                os.devnull,
+                f"--rootdir={folder}",
+                "-p",
+                "nbval_strict",
+                "-p",
+                "no:cacheprovider",
+            ),
+            *("--kernels=warm", "--nbval", "--nbval-current-env", *options, "notebooks"),
+        ]
+        self.pytest = subprocess.Popen(
+            [sys.executable, "-m", "pytest", *options],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "tools"), "RUN": self.mark[4:].decode()},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=ignore,
+        )
+
+    def processes(self):
+        """Return the folder of each process of the run that is there, kernels and server included."""
+        found = {}
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if self.mark in (process / "environ").read_bytes().split(b"\0"):
+                    found[int(process.name)] = Path(os.readlink(process / "cwd"))
+            except OSError:  # it has just ended, or is somebody else's
+                pass
+        return found
+
+    def kernels(self):
+        """Return the kernels, which alone run in the notebooks' folder, and who waits for them."""
+        return [process for process, cwd in self.processes().items() if cwd == self.folder]
+
+    def has_kernels(self, count):
+        """Wait for this many kernels; each is two processes in its folder, it and who waits for it."""
+        return until(lambda: len(self.kernels()) == 2 * count)
 
 
 def until(condition):
@@ -45,39 +91,43 @@ def until(condition):
     return False
 
 
+def cell(source, **attributes):
+    return nbformat.v4.new_code_cell(source, execution_count=1, **attributes)
+
+
 @pytest.mark.parametrize(
-    ("busy", "how"),
+    ("busy", "how", "workers"),
     [
-        ("in Python", "killed"),
-        ("in Python", "terminated"),
-        ("in C, deaf to interrupts", "timed out"),
+        ("in Python", "Ctrl-C", 2),
+        ("in C, deaf to interrupts", "terminal closed", 0),
+        ("in Python", "killed", 0),
+        ("in Python", "terminated", 0),
+        ("in C, deaf to interrupts", "timed out", 0),
     ],
 )
-def test_no_kernel_is_left(tmp_path, busy, how):
-    folder = tmp_path / "busy"
-    folder.mkdir()
-    cell = nbformat.v4.new_code_cell(BUSY[busy], execution_count=1)
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), folder / "busy.ipynb")
+def test_nothing_is_left(tmp_path, busy, how, workers):
     seconds = 2 if how == "timed out" else 60
-    options = [
-        "-p",
-        "nbval_strict",
-        "-p",
-        "no:cacheprovider",
-        "--kernels=warm",
-        "--nbval",
-        "--nbval-current-env",
-    ]
-    options += [f"--rootdir={folder}", f"--nbval-cell-timeout={seconds}", "busy/busy.ipynb"]
-    run = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-c", os.devnull, *options],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "tools")},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    assert until(lambda: processes_of(folder))
-    if how != "timed out":
-        run.send_signal({"killed": signal.SIGKILL, "terminated": signal.SIGTERM}[how])
-    run.wait()
-    assert until(lambda: not processes_of(folder))
+    options = [f"-n{workers}", f"--nbval-cell-timeout={seconds}"]
+    # A shell starts what is to run on without it deaf to Ctrl-C, as "nohup make test &" does.
+    ignoring = [signal.SIGINT, signal.SIGHUP] if how == "timed out" else []
+    run = Run(tmp_path, cell(BUSY[busy]), options, max(workers, 1), ignoring)
+    assert run.has_kernels(max(workers, 1))
+    if how == "Ctrl-C":
+        os.killpg(run.pytest.pid, signal.SIGINT)
+    elif how == "terminal closed":
+        os.killpg(run.pytest.pid, signal.SIGHUP)
+    elif how != "timed out":
+        run.pytest.send_signal({"killed": signal.SIGKILL, "terminated": signal.SIGTERM}[how])
+    run.pytest.wait()
+    assert until(lambda: not run.processes()), run.processes()
+
+
+def test_no_kernel_outlives_the_server_it_was_forked_from(tmp_path):
+    run = Run(tmp_path, cell(BUSY["in C, deaf to interrupts"]), ["-n0"])
+    assert run.has_kernels(1)
+    for process in run.processes().keys() - run.kernels():
+        if b"serve" in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0"):
+            os.kill(process, signal.SIGKILL)
+    assert until(lambda: not run.kernels())
+    os.killpg(run.pytest.pid, signal.SIGKILL)
+    run.pytest.wait()

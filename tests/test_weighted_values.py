@@ -182,3 +182,29 @@ def test_what_is_no_array_of_numbers_is_refused(refused, name):
 def test_shapes_that_do_not_fit_are_refused(A_shape, V_shape, message):
     with pytest.raises(ValueError, match=f"^weighted_values: .*{message}"):
         weighted_values(np.ones(A_shape), np.ones(V_shape))
+
+
+def key_by_key(A, V):
+    """Add up A V one key at a time, without the keys of weight 0."""
+    output = 0 * (np.zeros(A.shape) @ np.zeros(V.shape))
+    for j in range(V.shape[-2]):
+        weight, value = A[..., :, j, np.newaxis], V[..., np.newaxis, j, :]
+        output = output + np.where(weight == 0, 0, weight * value)
+    return output
+
+
+@st.composite
+def anything_and_anything(draw):
+    n_q, n_k, d_v = (draw(st.integers(1, 4)) for _ in range(3))
+    batches = st.sampled_from([(), (2,), (1,), (2, 1)])
+    entries = st.sampled_from([0, 0, -0.0, 1, 2, -1, 0.5, np.nan, np.inf, -np.inf])
+    shapes = (*draw(batches), n_q, n_k), (*draw(batches), n_k, d_v)
+    return [draw(arrays(float, shape, elements=entries)) for shape in shapes]
+
+
+@given(anything_and_anything())
+def test_whatever_is_not_finite_adds_up_as_it_does_key_by_key(A_and_V):
+    A, V = A_and_V
+    V[..., 0, 0] = np.nan  # or else it is a matrix product
+    with np.errstate(all="ignore"):
+        assert_array_equal(weighted_values(A, V), key_by_key(A, V))

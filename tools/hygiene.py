@@ -25,7 +25,8 @@ import markdown_checks
 import name_checks
 import nbformat
 import series_checks
-from refresh import METADATA, ROOT
+from refresh import METADATA
+from surroundings import ROOT, notebooks
 
 MOST_LINES = 15
 MOST_WORDS = 150
@@ -36,7 +37,7 @@ PATH = r"/(home|root|Users|tmp|work)/|\b[A-Z]:\\\\"
 UNMEANT = {
     r"np\.((float|u?int|bool|str)\w*\(|(True|False)_)": "a bare NumPy scalar; format it",
     r"<[\w.]+( object)? at 0x": "the address of an object",
-    r"<(Axes|Figure)\b": "a bare matplotlib object; end the cell with show(...)",
+    r"<(Axes|Figure)\b": "a bare matplotlib object; draw it with show(...)",
     r"Warning\b": "a warning",
     PATH: "a path of one machine",
     r"-0\.0*(?![\d.])": "a negative zero; format with z",
@@ -323,8 +324,12 @@ def _about_outputs(cell):
             yield "output on stderr"
         data = output.get("data", {})
         page = data.get("text/html", "")
-        if "image/png" in data:
-            yield "a figure without a text alternative; end the cell with show(...)"
+        if "image/png" in data and "<img" not in page:
+            yield "a figure without a text alternative; draw it with show(...)"
+        elif "image/png" in data and f'base64,{data["image/png"].strip()}"' not in page:
+            yield "the picture on the page is another one than that of LaTeX and other exports"
+        if "for which there are no words" in data.get("text/plain", ""):
+            yield "a figure of which the description says nothing"
         if "<img" in page and not re.search(r'<img alt="[^"]{20,}"', page):
             yield "an image without a text alternative"
         text = output.get("text", "") + data.get("text/plain", "")
@@ -335,14 +340,8 @@ def _about_outputs(cell):
 
 def everything(root=ROOT):
     """Return what a project keeps clean: notebooks, pages, and the package."""
-    pages = sorted(root.glob("*.md"))
-    # JupyterLab keeps copies of what it opened in a folder of its own.
-    notebooks = [
-        path
-        for path in sorted((root / "notebooks").rglob("*.ipynb"))
-        if ".ipynb_checkpoints" not in path.parts
-    ]
-    return [*notebooks, *pages, *sorted((root / "attention_lib").rglob("*.py"))]
+    package = sorted((root / "attention_lib").rglob("*.py"))
+    return [*notebooks(root), *sorted(root.glob("*.md")), *package]
 
 
 def disagreements(paths):

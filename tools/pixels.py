@@ -18,7 +18,7 @@ TOLERANCE = 0.1
 
 
 def pictures(outputs):
-    """Return the PNG files in the outputs of a cell, in order."""
+    """Return the PNG files in the outputs of a cell, in order: that of the page, and the bare one."""
     found = []
     for output in outputs:
         data = output.get("data", {})

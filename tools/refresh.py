@@ -12,13 +12,7 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-
-from attention_lib import attention_steps
-from attention_lib.figures import show
-from attention_lib.heatmap import plot_heatmap
-from attention_lib.worked_example import worked_example
-
-ROOT = Path(__file__).resolve().parent.parent
+from surroundings import ROOT, notebooks, of_kernel, settle
 
 # The same in every notebook, so that none asks for somebody's private kernel.
 METADATA = {
@@ -42,7 +36,7 @@ def refresh(path, check=False):
         extra_arguments=["--log-level=ERROR"],  # a kernel warns that it is on TCP
         resources={"metadata": {"path": str(path.parent)}},
     )
-    client.execute()
+    client.execute(env=of_kernel(path.parent))
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict(
@@ -54,6 +48,12 @@ def refresh(path, check=False):
 
 def readme_picture():
     """Draw the chapter's heatmap, the image of the README."""
+    # Once the settings are the project's, and so that hygiene.py, which draws nothing, need not wait.
+    from attention_lib import attention_steps
+    from attention_lib.figures import show
+    from attention_lib.heatmap import plot_heatmap
+    from attention_lib.worked_example import worked_example
+
     tokens, *_, Q, K, V = worked_example()
     A = attention_steps(Q, K, V).A
     return show(plot_heatmap(A, queries=tokens, keys=tokens, title="Attention weights A"))
@@ -75,13 +75,14 @@ def store(path, content, check):
 
 def main(arguments):
     """Refresh what is named, or everything."""
+    settle()
     check = "--check" in arguments
     paths = [Path(argument).resolve() for argument in arguments if argument != "--check"]
     changed = []
     if not paths:
         image = ROOT / "docs" / "attention_weights.png"
         changed += [image] if store(image, readme_picture().png, check) else []
-        paths = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
+        paths = notebooks()
     for path in paths:
         start = time.perf_counter()
         print(f"{os.path.relpath(path, ROOT)}: ", end="", flush=True)

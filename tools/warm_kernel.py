@@ -9,6 +9,7 @@ notebook that forgot to import one of them. `refresh.py --check` does: its kerne
 command is a kernel to Jupyter: it lives as long as the kernel and passes signals on.
 """
 
+import ctypes
 import io
 import json
 import os
@@ -20,6 +21,9 @@ import subprocess
 import sys
 import uuid
 
+TOOLS = os.path.dirname(os.path.abspath(__file__))
+PR_SET_PDEATHSIG = 1
+
 IMPORTS = "ipykernel.kernelapp ipykernel.zmqshell IPython.core.completer numpy matplotlib.pyplot PIL.PngImagePlugin"
 
 
@@ -27,13 +31,18 @@ class WarmKernels:
     """The process to fork kernels from. Ends with `close`, or with the process that made it."""
 
     def __init__(self):
+        from surroundings import of_kernel  # here: whoever starts a kernel has no need of it
+
         self._name = f"kernels-{uuid.uuid4()}"
         self._server = subprocess.Popen(
             [sys.executable, __file__, "serve", self._name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # What a kernel would set; matplotlib reads it once, when it is imported.
-            env=os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"},
+            # What a kernel would find; matplotlib reads its settings once, when it is imported.
+            cwd=TOOLS,
+            env=of_kernel(TOOLS),
+            # Out of reach of Ctrl-C, which a terminal sends to everybody: the server has kernels to end.
+            start_new_session=True,
         )
         if self._server.stdout.readline() != b"ready\n":
             raise RuntimeError(
@@ -96,12 +105,17 @@ def draw_something():
 
 def fork_kernel(connection):
     """Fork the kernel that the other end of `connection` asks for; return its process."""
+    server = os.getpid()
     with connection.makefile("rw") as stream:
         wanted = json.loads(stream.readline())
         process = os.fork()
         if process:
             print(process, file=stream, flush=True)
             return process
+    # Linux ends the kernel with the server, even where the server had no time to do so.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != server:
+        os._exit(1)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the sockets are not the kernel's business
     silence = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -109,6 +123,8 @@ def fork_kernel(connection):
     os.chdir(wanted["folder"])
     os.environ.clear()
     os.environ.update(wanted["environment"])
+    path = os.environ["PYTHONPATH"].split(os.pathsep)
+    sys.path[:] = path + [folder for folder in sys.path if folder not in {TOOLS, *path}]
     from ipykernel.kernelapp import launch_new_instance
 
     launch_new_instance(argv=["-f", wanted["connection_file"]])

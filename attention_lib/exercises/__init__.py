@@ -10,6 +10,7 @@ what an answer does.
     exercise.py    what an exercise is: data
     catalogue/     the exercises, a module a notebook, each with its known mistakes
     engine.py      tries an answer and finds the mistake
+    asking.py      what was meant by a call of check that cannot be judged
     calling.py     calls an answer, whatever it does
     evidence.py    a learner's own numbers, for the sentences
     feedback.py    the answer, for a page and for a terminal
@@ -19,7 +20,7 @@ what an answer does.
 import json
 import os
 
-from .. import validation
+from .asking import NOT_GIVEN, about_the_call
 from .catalogue import EXERCISES
 from .engine import judge
 from .feedback import Feedback
@@ -30,7 +31,7 @@ __all__ = ["Feedback", "check"]
 RECORD = "ATTENTION_LIB_RECORD"
 
 
-def check(name, answer):
+def check(name=NOT_GIVEN, answer=NOT_GIVEN, *more):
     """Say whether an answer to an exercise is right, and if not, what the mistake is.
 
     Parameters
@@ -39,16 +40,13 @@ def check(name, answer):
         Name of the exercise, as in its cell.
     answer : function, or the value that a question asks for
         `...` means "not attempted yet", and so does a function that returns it.
+    *more
+        Nothing should come here. What does, and an exercise that there is not, gets a sentence.
 
     Returns
     -------
     Feedback
         `.outcome`, `.mistake` and `.text`; a notebook shows it as a box.
-
-    Raises
-    ------
-    ValueError
-        If there is no exercise of that name. Nothing that an answer does is raised.
 
     Examples
     --------
@@ -58,15 +56,14 @@ def check(name, answer):
     All your numbers together sum to 1.00, your rows to 0.29 0.71: one sum serves the whole
     matrix. How much attention does a single query have to give?
     """
-    validation.choice("check", "the exercise", name, EXERCISES)
-    feedback = judge(EXERCISES[name], answer)
+    feedback = about_the_call(EXERCISES, name, answer, more) or judge(EXERCISES[name], answer)
     if os.environ.get(RECORD):
         why = (
             ""
             if feedback.outcome in ("right", "not attempted")
             else feedback.mistake or feedback.text
         )
-        line = {"exercise": name, "outcome": feedback.outcome, "why": why}
+        line = {"exercise": feedback.exercise, "outcome": feedback.outcome, "why": why}
         with open(os.environ[RECORD], "a", encoding="utf-8") as record:
             record.write(json.dumps(line) + "\n")
     return feedback

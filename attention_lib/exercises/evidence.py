@@ -7,13 +7,15 @@ import numpy as np
 MOST_NUMBERS = 5  # of a row, before it ends in dots
 
 
-def evidence(got, want):
+def evidence(got, want, error=""):
     """Return what a mistake's sentence may name, from a wrong result and the right one.
 
     Parameters
     ----------
     got, want : ndarray or other value
         What an answer returned, and what is right.
+    error : str
+        What it raised, if it returned nothing.
 
     Returns
     -------
@@ -28,6 +30,8 @@ def evidence(got, want):
     >>> "entry {entry} is {got}, rows sum to {row_sums}".format(**words)
     'entry [0, 1] is 1, rows sum to 1.50 0.50'
     """
+    if got is None:
+        return _without_a_result(np.asarray(want), error)
     got, want = np.asarray(got), np.asarray(want)
     words = {"shape": str(got.shape), "want_shape": str(want.shape)}
     if got.dtype.kind not in "biuf" or want.dtype.kind not in "biuf":
@@ -53,6 +57,14 @@ def evidence(got, want):
     return words
 
 
+def _without_a_result(want, error):
+    """Return what a sentence may say of an answer that raised on every case it is wrong in."""
+    place = (0,) * want.ndim
+    shown = {"got": f"an error ({error.rstrip('.')})", "want": number(want[place])}
+    rest = dict.fromkeys(("row", "row_sums", "column_sums", "total", "smallest", "largest"), "?")
+    return rest | shown | {"entry": str(list(place)), "shape": "?", "want_shape": str(want.shape)}
+
+
 def same(got, want):
     """Say whether two results agree, as closely as float32 can tell; NaN agrees with NaN.
 
@@ -76,8 +88,15 @@ def first_difference(got, want):
     tolerance = (
         {"rtol": 1e-4, "atol": 1e-5} if want.dtype.kind == "f" else {"rtol": 0, "atol": 1e-9}
     )
-    differ = ~np.isclose(got, want, **tolerance, equal_nan=True)
+    differ = ~_close(got.astype(np.float64), want.astype(np.float64), **tolerance)
     return tuple(int(i) for i in np.argwhere(differ)[0]) if differ.any() else None
+
+
+def _close(got, want, rtol, atol):
+    """Say where numbers agree, as `np.isclose` does with NaN equal to NaN, in a fifth of the time."""
+    with np.errstate(all="ignore"):
+        near = abs(got - want) <= atol + rtol * abs(want)
+    return (near & np.isfinite(want)) | (got == want) | (np.isnan(got) & np.isnan(want))
 
 
 def number(value, digits=4):

@@ -1,8 +1,13 @@
 """What an exercise is: a reference, inputs to try an answer on, and the mistakes people make."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from .inputs import Draw
+
+SEED = 1  # of the inputs that everybody meets
 
 
 class Mistake(NamedTuple):
@@ -36,6 +41,9 @@ class Exercise:
         One thing to notice, said with a right answer.
     extreme : list of tuple
         Inputs on which careless arithmetic fails. They come after the cases.
+    fresh, fresh_extreme : function, optional
+        Draw more cases, and more extreme ones, from an `attention_lib.exercises.inputs.Draw`.
+        One drawing stands behind the cases that are written down here.
     batch : list of tuple
         Inputs with batch axes. An answer for one matrix alone is right without them, unless
         it makes a known mistake there.
@@ -56,7 +64,29 @@ class Exercise:
     notice: str
     extreme: list = field(default_factory=list)
     batch: list = field(default_factory=list)
+    fresh: Callable = None
+    fresh_extreme: Callable = None
     mistakes: list = field(default_factory=list)
+    known: dict = field(default_factory=dict, repr=False)  # what each does, by stage, once asked
+
+    def __post_init__(self):
+        drawn = self.drawn(Draw(SEED))
+        self.cases, self.extreme = self.cases + drawn["cases"], self.extreme + drawn["extreme"]
+
+    def drawn(self, draw):
+        """Return inputs of the same kinds as the cases and the extreme cases, newly drawn."""
+        return {
+            "cases": self.fresh(draw) if self.fresh else [],
+            "extreme": self.fresh_extreme(draw) if self.fresh_extreme else [],
+        }
+
+    def with_drawn(self, draw):
+        """Return the exercise with newly drawn inputs behind its own."""
+        drawn = self.drawn(draw)
+        more = copy.copy(self)
+        more.cases, more.extreme = self.cases + drawn["cases"], self.extreme + drawn["extreme"]
+        more.known = {}
+        return more
 
     def mistake(self, name, sentence):
         """Add the decorated function to the catalogue as what this mistake computes."""

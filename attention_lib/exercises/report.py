@@ -43,6 +43,7 @@ OUTCOMES = {
     "raised": "the answer stops with an error",
     "form": "the result is of another kind or shape than it should be",
     "different": "the result differs, by none of the known mistakes",
+    "call": "check was called with a name that no exercise has, or not with one answer",
     "no answer": "the cell stopped before check could look at an answer; the error says why",
     "no exercise": "the notebook checked nothing",
     "crashed": "the kernel ended in the middle of the notebook",

@@ -26,7 +26,8 @@ def scale_scores(S, d_k):
     -------
     S_scaled : ndarray, the shape of S
         Scaled scores; a single number for a single number. Always new; float32 stays float32,
-        float16 is computed in float32, integers in float64. NaN and inf stay where they are.
+        float16 and bfloat16 are computed in float32, integers in float64. NaN and inf stay where
+        they are.
 
     Raises
     ------

@@ -21,9 +21,9 @@ def attention_scores(Q, K):
     -------
     S : ndarray, shape (..., n_q, n_k)
         S[i, j] is the dot product of query i and key j: a raw score, of any sign and size, in
-        the units of Q times those of K. Always new; float32 stays float32, float16 is computed
-        in float32, integers in float64. NaN or inf in query i reaches row i alone, in key j
-        column j alone.
+        the units of Q times those of K. Always new; float32 stays float32, float16 and bfloat16
+        are computed in float32, integers in float64. NaN or inf in query i reaches row i alone, in
+        key j column j alone.
 
     Raises
     ------

@@ -23,7 +23,7 @@ def softmax(x, axis=-1):
     -------
     A : ndarray, the shape of x
         Attention weights: no entry below 0, each slice sums to 1. Always new; float32 stays
-        float32, float16 is computed in float32, integers in float64. A slice that is -inf
+        float32, float16 and bfloat16 are computed in float32, integers in float64. A slice that is -inf
         throughout, or of length 0, has no key to attend to and gives zeros. A slice with NaN
         or +inf gives NaN; other slices are not touched by it.
 

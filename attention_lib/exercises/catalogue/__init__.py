@@ -1,9 +1,29 @@
 """The exercises, a module for each notebook, and all of them by name."""
 
-from . import learning, masks, overview, scaling, scores, softmax, weighted_values
+from . import (
+    backward,
+    learning,
+    masks,
+    overview,
+    scaling,
+    scores,
+    softmax,
+    weighted_values,
+    write_it_all,
+)
 
 EXERCISES = {
     exercise.name: exercise
-    for module in (overview, scores, scaling, softmax, weighted_values, masks, learning)
+    for module in (
+        overview,
+        scores,
+        scaling,
+        softmax,
+        weighted_values,
+        masks,
+        backward,
+        learning,
+        write_it_all,
+    )
     for exercise in module.ALL
 }

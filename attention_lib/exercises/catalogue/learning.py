@@ -1,204 +1,165 @@
-"""Exercises of notebook 06: what goes backwards through a softmax."""
+"""Exercises of notebook 07: what a control shows, and when training stalls."""
 
 import numpy as np
 
-from ... import softmax_jacobian, softmax_vjp
 from ..exercise import Exercise
 
-# The Jacobian
+# The ceiling without attention
 
-JACOBIAN = Exercise(
-    "softmax jacobian",
-    lambda a: softmax_jacobian(a),
+
+def _counts(bag, right):
+    """Return how often each right word occurs in each bag: an array of counts per bag."""
+    return [np.unique(right[bag == b], return_counts=True)[1] for b in np.unique(bag)]
+
+
+CEILING = Exercise(
+    "ceiling without attention",
+    lambda bag, right: sum(counts.max() for counts in _counts(bag, right)) / len(bag),
     cases=[
-        (np.array([0.75, 0.25]),),
-        (np.array([0.2, 0.3, 0.5]),),
-        (np.array([0.1, 0.6, 0.05, 0.25]),),
-        (np.array([0.0, 1.0, 0.0]),),
+        (np.array([0, 0, 1, 1, 1]), np.array([2, 2, 5, 5, 7])),
+        (np.array([3, 1, 3, 3, 1, 3, 1]), np.array([4, 4, 0, 4, 9, 2, 0])),
+        (np.array([0, 1, 2, 0, 1, 2, 0, 0]), np.array([6, 6, 6, 1, 1, 6, 3, 8])),
     ],
-    notice="Each row sums to 0: whatever one weight gains, the others lose.",
+    notice="Compare it with what a model reaches: what lies below the ceiling needs no attention.",
 )
 
 
-@JACOBIAN.mistake(
-    "the diagonal alone",
-    "Off the diagonal you have zeros: entry {entry} is {got} instead of {want}, and your rows sum to {row_sums} "
-    "where they should sum to 0. When one score grows, what happens to the other weights?",
+@CEILING.mistake(
+    "one answer for all sentences",
+    "For the first sentences you got {got}, and {want} is right: one word was said everywhere. Whoever sees the bag "
+    "may say another word for each. Which would they say for each?",
 )
-def _diagonal(a):
-    return np.diag(a * (1 - a))
+def _one_answer(bag, right):
+    return np.unique(right, return_counts=True)[1].max() / len(right)
 
 
-@JACOBIAN.mistake(
-    "a vector instead of a matrix",
-    "Yours has shape {shape}: one slope for each weight. On how many scores does a weight depend?",
+@CEILING.mistake(
+    "the mean over bags",
+    "For the first sentences you got {got}, and {want} is right: a small bag counts as much as a large one. Does the "
+    "question ask for a share of bags or of sentences?",
 )
-def _vector(a):
-    return a * (1 - a)
+def _mean_over_bags(bag, right):
+    return np.mean([counts.max() / counts.sum() for counts in _counts(bag, right)])
 
 
-@JACOBIAN.mistake(
-    "the square taken off twice on the diagonal",
-    "Entry {entry} is {got} and should be {want}: on the diagonal, the outer product takes off a square that a (1 "
-    "- a) has taken off already. Which diagonal needs no (1 - a)?",
+@CEILING.mistake(
+    "a count instead of a share",
+    "You got {got}, which is a number of sentences. How many sentences are there in all?",
 )
-def _square_twice(a):
-    return np.diag(a * (1 - a)) - np.outer(a, a)
+def _count(bag, right):
+    return float(sum(counts.max() for counts in _counts(bag, right)))
 
 
-@JACOBIAN.mistake(
-    "the off-diagonal terms with the wrong sign",
-    "Entry {entry} is {got} and should be {want}, and your rows sum to {row_sums} where they should sum to 0. If "
-    "one key gets more, do the others get more too?",
+@CEILING.mistake(
+    "a guess among the answers of the bag",
+    "For the first sentences you got {got}, and {want} is right: every answer that occurs in a bag was guessed "
+    "equally often. Is one of them right more often than the others?",
 )
-def _wrong_sign(a):
-    outer = np.outer(a, a)
-    return outer + np.diag(a - 2 * a * a)
+def _even_guess(bag, right):
+    return sum(counts.sum() / len(counts) for counts in _counts(bag, right)) / len(bag)
 
 
-@JACOBIAN.mistake(
-    "the outer product added instead of subtracted",
-    "Entry {entry} is {got} and should be {want}, also on the diagonal. If all scores grow alike, should any "
-    "weight change?",
+@CEILING.mistake(
+    "answers drawn as often as they occur",
+    "For the first sentences you got {got}, and {want} is right: answers were drawn as often as they occur. Would it "
+    "pay to say the commonest one every time?",
 )
-def _added(a):
-    return np.diag(a) + np.outer(a, a)
+def _drawn(bag, right):
+    return sum((counts**2).sum() / counts.sum() for counts in _counts(bag, right)) / len(bag)
 
 
-@JACOBIAN.mistake(
-    "the sign reversed",
-    "Entry {entry} is {got} and should be {want}. Does a weight grow or shrink with its own score?",
+@CEILING.mistake(
+    "the rarest answer instead of the commonest",
+    "For the first sentences you got {got}, and {want} is right: in each bag you said the word that is right least "
+    "often. Which one is right most often?",
 )
-def _turned(a):
-    return np.outer(a, a) - np.diag(a)
+def _rarest(bag, right):
+    return sum(counts.min() for counts in _counts(bag, right)) / len(bag)
 
 
-@JACOBIAN.mistake(
-    "the outer product alone",
-    "Entry {entry} is {got} and should be {want}: the term that only the diagonal has is missing. How does a "
-    "weight answer to its own score?",
+@CEILING.mistake(
+    "bags and answers exchanged",
+    "For the first sentences you got {got}, and {want} is right: sentences were grouped by their right word, which "
+    "nobody sees before answering. What does somebody without attention see?",
 )
-def _outer_alone(a):
-    return -np.outer(a, a)
+def _exchanged(bag, right):
+    return sum(counts.max() for counts in _counts(right, bag)) / len(bag)
 
 
-@JACOBIAN.mistake(
-    "1 instead of a on the diagonal",
-    "Entry {entry} is {got} and should be {want}: the 1 of the formula has to be multiplied by a weight as well. "
-    "By which?",
+@CEILING.mistake(
+    "the number of different answers",
+    "For the first sentences you got {got}, and {want} is right: you counted different answers in each bag, not how "
+    "often the commonest occurs. How often is one answer right?",
 )
-def _identity(a):
-    return np.eye(len(a)) - np.outer(a, a)
-
-
-@JACOBIAN.mistake(
-    "a_j (1 - a_k) everywhere",
-    "Entry {entry} is {got} and should be {want}: the 1 belongs to the diagonal, where j = k. What is it "
-    "elsewhere?",
-)
-def _one_everywhere(a):
-    return np.outer(a, 1 - a)
-
-
-# The gradient of the scores
-
-SCORES_GRADIENT = Exercise(
-    "gradient of the scores",
-    lambda A, dA: softmax_vjp(A, dA),
-    cases=[
-        (np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([[1.0, 0.0], [2.0, -1.0]])),
-        (
-            np.array([[0.2, 0.3, 0.5], [0.6, 0.1, 0.3], [0.25, 0.5, 0.25]]),
-            np.array([[1.0, -1.0, 0.5], [0.0, 2.0, 1.0], [-0.5, 1.0, 3.0]]),
-        ),
-        (
-            np.array([[0.1, 0.2, 0.3, 0.4], [0.0, 1.0, 0.0, 0.0]]),
-            np.array([[1.0, 2.0, 3.0, 5.0], [4.0, 3.0, 2.0, 1.0]]),
-        ),
-    ],
-    batch=[
-        (
-            np.array([[[0.75, 0.25]], [[0.5, 0.5]]]),
-            np.array([[[1.0, 0.0]], [[2.0, -1.0]]]),
-        )
-    ],
-    notice="The loss grows with the score of a key whose dA is above its row's average, so training lowers "
-    "that score; a one-hot row gets nothing.",
-)
-
-
-@SCORES_GRADIENT.mistake(
-    "the softmax differentiated entry by entry",
-    "Entry {entry} is {got} and should be {want}, and your rows sum to {row_sums} where they should sum to 0. "
-    "This is a (1 - a) times dA. What about the weights that a score takes from the other keys?",
-)
-def _elementwise(A, dA):
-    return A * (1 - A) * dA
-
-
-@SCORES_GRADIENT.mistake(
-    "the average forgotten",
-    "Entry {entry} is {got} and should be {want}, and your rows sum to {row_sums} where they should sum to 0. "
-    "What has to be taken from dA so that a constant in it does nothing?",
-)
-def _no_average(A, dA):
-    return A * dA
-
-
-@SCORES_GRADIENT.mistake(
-    "keepdims forgotten",
-    "Entry {entry} is {got} and should be {want}: the averages of the rows were laid along a row, and each was "
-    "taken from a column. Which argument of sum keeps them a column?",
-)
-def _no_keepdims(A, dA):
-    return A * (dA - (A * dA).sum(axis=-1))
-
-
-@SCORES_GRADIENT.mistake(
-    "the plain average instead of the weighted one",
-    "Entry {entry} is {got} and should be {want}. The average of dA over a row was taken with equal shares. With "
-    "which shares does the query itself average?",
-)
-def _plain_average(A, dA):
-    return A * (dA - dA.mean(axis=-1, keepdims=True))
-
-
-@SCORES_GRADIENT.mistake(
-    "the average over the columns",
-    "Entry {entry} is {got} and should be {want}: the sum of A dA ran down the columns. Which entries share one "
-    "softmax, those of a row or of a column?",
-)
-def _column_average(A, dA):
-    return A * (dA - (A * dA).sum(axis=-2, keepdims=True))
-
-
-@SCORES_GRADIENT.mistake(
-    "the weight in front forgotten",
-    "Entry {entry} is {got} and should be {want}. You have how far each key is above the average. What must that "
-    "be multiplied by, so that a key without weight gets nothing?",
-)
-def _no_weight(A, dA):
-    return dA - (A * dA).sum(axis=-1, keepdims=True)
-
-
-@SCORES_GRADIENT.mistake(
-    "the sign reversed",
-    "Entry {entry} is {got} and should be {want}, everywhere with the other sign. Should the score of a key with "
-    "a large dA have a positive gradient?",
-)
-def _negative(A, dA):
-    return -softmax_vjp(A, dA)
-
-
-@SCORES_GRADIENT.mistake(
-    "no way back through the softmax",
-    "You returned dA as it came, with {got} at {entry}. What does the softmax do to it on the way back?",
-)
-def _passed_on(A, dA):
-    return dA.copy()
+def _different_answers(bag, right):
+    return sum(len(counts) for counts in _counts(bag, right)) / len(bag)
 
 
 # Questions
+
+CONTROLS = Exercise(
+    "what the controls say",
+    lambda: [True, False, False, True],
+    cases=[()],
+    notice="A number near 1 may come from elsewhere, and a lower one may be the row's own work.",
+)
+
+
+@CONTROLS.mistake(
+    "the highest numbers",
+    "You went by how high the last number is. Does one of these three reach as much with a row that was never trained?",
+)
+def _highest():
+    return [True, True, True, False]
+
+
+@CONTROLS.mistake(
+    "every number above the even rows",
+    "You compared with even rows alone. Is there a report whose frozen rows reach as much as its trained ones?",
+)
+def _above_even():
+    return [True, True, False, True]
+
+
+@CONTROLS.mistake(
+    "every number above the frozen rows",
+    "You compared with frozen rows alone. Is there a report whose even rows reach as much as its trained ones?",
+)
+def _above_frozen():
+    return [True, False, True, True]
+
+
+@CONTROLS.mistake(
+    "only a number near 1",
+    "That one is right. Does training add something in another report, although it ends lower?",
+)
+def _near_one():
+    return [True, False, False, False]
+
+
+@CONTROLS.mistake(
+    "all of them",
+    "In two of them a row without training does as well. Which two?",
+)
+def _all_claims():
+    return [True, True, True, True]
+
+
+@CONTROLS.mistake(
+    "none of them",
+    "In two of them the trained rows beat both controls. Which two?",
+)
+def _no_claim():
+    return [False, False, False, False]
+
+
+@CONTROLS.mistake(
+    "the other two",
+    "Those are the two in which a control does as well as the trained rows. What does that say about the training?",
+)
+def _other_two():
+    return [False, True, True, False]
+
 
 # Queries and keys of 1024 features and standard deviation s: the spread of their scores is
 # s^2 times 32 times the scale, which is 1 for a and c, 32 for b and d.
@@ -267,4 +228,4 @@ def _learning():
     return [True, False, True, False]
 
 
-ALL = [JACOBIAN, SCORES_GRADIENT, STALLED_RUNS]
+ALL = [CEILING, CONTROLS, STALLED_RUNS]

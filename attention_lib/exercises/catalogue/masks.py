@@ -7,6 +7,28 @@ from ..exercise import Exercise
 
 # Weights under a mask
 
+
+def _any_scores_and_mask(draw):
+    cases = []
+    for _ in range(2):
+        n_q, n_k = draw.sizes(2)
+        cases.append((draw.numbers(n_q, n_k), draw.mask(n_q, n_k)))
+    return cases
+
+
+def _scores_and_masks_at_the_edge(draw):
+    """Draw a very low visible score, a very high hidden one, high ones all round, and an empty row."""
+    low, high = draw.numbers(1, 3), draw.numbers(1, 3) + 1000
+    hidden, closed = draw.numbers(1, 5), draw.numbers(1, 5)
+    place = draw.one_of(range(3))
+    low[0, place] = _VERY_LOW
+    at_low, open_ = np.zeros((1, 3), dtype=bool), np.ones((1, 3), dtype=bool)
+    at_low[0, place], high[0, place], open_[0, place] = True, 0.5, False
+    around = np.ones((1, 5), dtype=bool)
+    hidden[0, place], around[0, place] = 1000, False
+    return [(low, at_low), (hidden, around), (high, open_), (closed, around & False)]
+
+
 # Lower than any number that people write for minus infinity, but not than the lowest float.
 _VERY_LOW = -1e13
 
@@ -14,22 +36,27 @@ MASKED_WEIGHTS = Exercise(
     "masked weights",
     lambda S_scaled, mask: softmax(apply_mask(S_scaled, mask)),
     cases=[
-        (np.array([[1.0, 0.0, 2.0]]), np.array([[True, True, False]])),
+        (
+            np.array([[1.0, 0.0, 2.0], [0.5, -1.0, 1.5]]),
+            np.array([[True, True, False], [False, True, True]]),
+        ),
         (
             np.array([[0.5, -1.0, 2.0], [1.0, 1.5, 0.0], [0.3, 0.8, -0.5]]),
             np.array([[True, True, False], [False, True, True], [True, False, True]]),
         ),
         (
-            np.array([[0.2, -0.4, 1.0, 0.6], [0.7, 0.1, -0.3, 1.2]]),
-            np.array([[True, False, False, False], [True, True, False, True]]),
+            np.array([[0.2, -0.4, 1.0, 0.6, 2.2], [0.7, 0.1, -0.3, 1.2, 0.4]]),
+            np.array([[True, False, False, False, True], [True, True, True, True, False]]),
         ),
     ],
+    fresh=_any_scores_and_mask,
     extreme=[
         (np.array([[_VERY_LOW, 5.0]]), np.array([[True, False]])),
         (np.array([[0.0, 1.0, 1000.0]]), np.array([[True, True, False]])),
         (np.array([[1000.0, 1001.0, 0.0]]), np.array([[True, True, False]])),
-        (np.array([[1.0, 1.0, 1.0]]), np.array([[False, False, False]])),
+        (np.array([[0.5, -1.0, 2.0]]), np.array([[False, False, False]])),
     ],
+    fresh_extreme=_scores_and_masks_at_the_edge,
     batch=[
         (
             np.array([[[1.0, 0.0], [0.5, 2.0]], [[0.0, 1.0], [1.0, -1.0]]]),
@@ -106,9 +133,45 @@ def _finite(S_scaled, mask):
 
 
 @MASKED_WEIGHTS.mistake(
+    "a finite number added instead of minus infinity",
+    "Right on ordinary scores. When a visible score is lower than a hidden one by more than your number, the hidden "
+    "key wins: entry {entry} is {got} and should be {want}. Which number can be added so that every score is above it?",
+)
+def _finite_added(S_scaled, mask):
+    return softmax(S_scaled + np.where(mask, 0, -1e9))
+
+
+@MASKED_WEIGHTS.mistake(
+    "a finite number instead of minus infinity, and empty rows mended",
+    "Right on ordinary scores, and where nothing may be seen. When a visible score is very low, the hidden key wins: "
+    "entry {entry} is {got} and should be {want}. Which number is below every score?",
+)
+def _finite_and_mended(S_scaled, mask):
+    return np.where(mask.any(axis=-1, keepdims=True), _finite(S_scaled, mask), 0)
+
+
+@MASKED_WEIGHTS.mistake(
+    "a finite number instead of minus infinity, and hidden weights mended",
+    "Right on ordinary scores, and hidden keys have no weight. When a visible score is very low, a hidden key still "
+    "takes from it: entry {entry} is {got} and should be {want}. Which number is below every score?",
+)
+def _finite_and_hidden_again(S_scaled, mask):
+    return _finite(S_scaled, mask) * mask
+
+
+@MASKED_WEIGHTS.mistake(
+    "everything open where nothing may be seen",
+    "Right, except for a query that may see nothing: entry {entry} is {got} instead of {want}, its share without a "
+    "mask. Is there a key that such a query may attend to?",
+)
+def _opened(S_scaled, mask):
+    return softmax(apply_mask(S_scaled, mask | ~mask.any(axis=-1, keepdims=True)))
+
+
+@MASKED_WEIGHTS.mistake(
     "an even row where nothing may be seen",
-    "Right, except for a query that may see nothing: entry {entry} is {got} instead of {want}, as from a very low "
-    "number that all its keys share. Is there a key that such a query may attend to?",
+    "Right, except for a query that may see nothing: entry {entry} is {got} instead of {want}, the same for each of "
+    "its keys, as from a very low number that all of them share. Is there a key that such a query may attend to?",
 )
 def _lowest_float(S_scaled, mask):
     return softmax(np.where(mask, S_scaled, np.finfo(np.float64).min))
@@ -134,8 +197,8 @@ def _reversed(S_scaled, mask):
 
 @MASKED_WEIGHTS.mistake(
     "softmax over the columns",
-    "Entry {entry} is {got} instead of {want}: your rows sum to {row_sums}, because the softmax ran down axis 0. "
-    "Whose attention is shared out?",
+    "Entry {entry} is {got} instead of {want}: your rows sum to {row_sums}, because the softmax ran over the "
+    "queries. Whose attention is shared out?",
 )
 def _over_columns(S_scaled, mask):
     return softmax(apply_mask(S_scaled, mask), axis=-2)
@@ -143,7 +206,7 @@ def _over_columns(S_scaled, mask):
 
 @MASKED_WEIGHTS.mistake(
     "the mask added as 0 and 1",
-    "Entry {entry} is {got} instead of {want}: a visible score is only 1 higher than before, and a hidden key "
+    "Entry {entry} is {got} instead of {want}: a visible score gains only 1 on a hidden one, and a hidden key "
     "still gets its share. How low must a hidden score be for its weight to be 0?",
 )
 def _added(S_scaled, mask):
@@ -152,9 +215,9 @@ def _added(S_scaled, mask):
 
 @MASKED_WEIGHTS.mistake(
     "an infinity that makes NaN, as (1 - mask) times minus infinity",
-    "Entry {entry} is {got}. Either (1 - mask) was multiplied by minus infinity, and 0 times infinity is no "
-    "number, or plus infinity or NaN was put on hidden keys. Which infinity hides a key, and what chooses between "
-    "two numbers without multiplying?",
+    "Entry {entry} is {got}. Either (1 - mask) was multiplied by minus infinity, and 0 times infinity is NaN, or "
+    "plus infinity or NaN was put on hidden keys. Which infinity hides a key, and what chooses between two "
+    "numbers without multiplying?",
 )
 def _product_with_infinity(S_scaled, mask):
     return _plain(S_scaled + (1 - mask) * -np.inf)
@@ -188,10 +251,17 @@ def _ignored(S_scaled, mask):
 
 # Causal masks
 
+
+def _any_two_sizes(draw):
+    few, many = draw.one_of((2, 3)), draw.one_of((5, 7))
+    return [(few, many), (many, few)]
+
+
 CAUSAL_MASK = Exercise(
     "causal mask",
     lambda n_q, n_k: causal_mask(n_q, n_k),
-    cases=[(3, 3), (2, 4), (4, 2)],
+    cases=[(3, 3), (2, 5), (5, 2)],
+    fresh=_any_two_sizes,
     notice="Query i sees keys 0 to i, itself included, also where there are more keys than queries.",
 )
 
@@ -231,8 +301,8 @@ def _one_too_many(n_q, n_k):
 
 @CAUSAL_MASK.mistake(
     "aligned at the bottom right",
-    "Right where n_q = n_k. With more or fewer keys than queries you allow {row_sums} keys, row by row. How many "
-    "keys should query 0 see?",
+    "Right where n_q = n_k, and for the last queries of a longer text, as with a cache. Here the mask starts at the "
+    "top left, and row by row you allow {row_sums} keys. How many should query 0 see?",
 )
 def _bottom_right(n_q, n_k):
     return np.tri(n_q, n_k, n_k - n_q, dtype=bool)
@@ -240,10 +310,43 @@ def _bottom_right(n_q, n_k):
 
 @CAUSAL_MASK.mistake(
     "n_q for both sizes",
-    "For 2 queries and 4 keys your mask has shape {shape}. How many columns does a matrix of weights have?",
+    "For 2 queries and 5 keys your mask has shape {shape}. How many columns does a matrix of weights have?",
 )
 def _square(n_q, n_k):
     return np.tri(n_q, dtype=bool)
+
+
+@CAUSAL_MASK.mistake(
+    "n_k for both sizes",
+    "For 2 queries and 5 keys your mask has shape {shape}. How many rows does a matrix of weights have?",
+)
+def _square_of_keys(n_q, n_k):
+    return np.tri(n_k, dtype=bool)
+
+
+@CAUSAL_MASK.mistake(
+    "n_q and n_k exchanged",
+    "For 2 queries and 5 keys your mask has shape {shape}. Which of the two counts rows?",
+)
+def _sizes_exchanged(n_q, n_k):
+    return np.tri(n_k, n_q, dtype=bool)
+
+
+@CAUSAL_MASK.mistake(
+    "the mask transposed",
+    "For 2 queries and 5 keys your mask has shape {shape}, and where both numbers are equal query 0 sees all keys. Do "
+    "rows belong to those who ask or to those who are asked?",
+)
+def _causal_turned(n_q, n_k):
+    return np.tri(n_q, n_k, dtype=bool).T
+
+
+@CAUSAL_MASK.mistake(
+    "the diagonal alone",
+    "Row by row you allow {row_sums} keys: each query sees itself. What of the keys before it?",
+)
+def _diagonal_alone(n_q, n_k):
+    return np.eye(n_q, n_k, dtype=bool)
 
 
 @CAUSAL_MASK.mistake(
@@ -256,10 +359,20 @@ def _all_open(n_q, n_k):
 
 # Padding masks
 
+
+def _any_lengths(draw):
+    cases = []
+    for _ in range(2):
+        sentences, n_k = sorted(draw.sizes(2))
+        cases.append((np.array([*draw.order(n_k + 1)[: sentences - 1], n_k - 1]), n_k))
+    return cases
+
+
 PADDING_MASK = Exercise(
     "padding mask",
     lambda lengths, n_k: padding_mask(lengths, n_k),
-    cases=[(np.array([3, 1]), 3), (np.array([2, 4, 0]), 4), (np.array([2]), 5)],
+    cases=[(np.array([3, 1]), 3), (np.array([2, 4, 0]), 5), (np.array([2]), 5)],
+    fresh=_any_lengths,
     notice="The axis of length 1 is the query axis: each sentence hides its own padding from all of its queries.",
 )
 
@@ -318,6 +431,24 @@ def _too_few(lengths, n_k):
 )
 def _padded_in_front(lengths, n_k):
     return padding_mask(lengths, n_k)[..., ::-1]
+
+
+@PADDING_MASK.mistake(
+    "the query axis in front",
+    "Yours has shape {shape}. The axis of length 1 stands where the sentences belong, and the sentences where the "
+    "queries do. Between which two axes should it be?",
+)
+def _axis_in_front(lengths, n_k):
+    return _real(lengths, n_k)[np.newaxis]
+
+
+@PADDING_MASK.mistake(
+    "the real keys counted from 1",
+    "Key 0 is hidden, and as many keys after it are seen as the sentence is long. At which number do positions start?",
+)
+def _from_one(lengths, n_k):
+    positions = np.arange(n_k)
+    return (positions > 0) & (positions <= lengths[:, np.newaxis, np.newaxis])
 
 
 @PADDING_MASK.mistake(

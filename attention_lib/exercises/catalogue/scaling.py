@@ -7,15 +7,24 @@ from ..exercise import Exercise
 
 # Scaling
 
+
+def _any_scores_and_width(draw):
+    cases = []
+    for _ in range(2):
+        n_q, n_k, d_k = draw.sizes(3)
+        cases.append((draw.numbers(n_q, n_k), d_k))
+    return cases
+
+
 SCALING = Exercise(
     "scaling",
     lambda S, d_k: scale_scores(S, d_k),
     cases=[
-        (np.array([[8.0, 0.0], [-4.0, 2.0]]), 16),
-        (np.array([[3.0, -6.0, 1.5]]), 9),
-        (np.array([[1.0], [2.0], [5.0]]), 2),
+        (np.array([[10.0, -5.0, 2.5], [4.0, 7.5, -1.0]]), 25),
+        (np.array([[3.0, -6.0, 1.5]]), 49),
     ],
-    batch=[(np.array([[[8.0, 0.0]], [[-4.0, 2.0]]]), 4)],
+    fresh=_any_scores_and_width,
+    batch=[(np.array([[[8.0, 1.0, -3.0]], [[-4.0, 2.0, 5.0]]]), 25)],
     notice="Two scores of a row keep their order and their ratio; only their size changes.",
 )
 
@@ -82,6 +91,24 @@ def _by_n_k(S, d_k):
 
 
 @SCALING.mistake(
+    "the number of queries instead of d_k",
+    "Entry {entry} is {got} and should be {want}: the root is that of the number of rows of S, the queries. What is "
+    "d_k the width of?",
+)
+def _by_n_q(S, d_k):
+    return S / np.sqrt(S.shape[-2])
+
+
+@SCALING.mistake(
+    "a whole division",
+    "Entry {entry} is {got} and should be {want}: // cuts off what stands behind the point. Which sign divides "
+    "without rounding?",
+)
+def _floored(S, d_k):
+    return S // np.sqrt(d_k)
+
+
+@SCALING.mistake(
     "divided by the spread of the scores",
     "Entry {entry} is {got} and should be {want}: you divided by the standard deviation of these scores. Does the "
     "equation look at the scores, or at the width of a key?",
@@ -92,24 +119,37 @@ def _by_spread(S, d_k):
 
 # Heads
 
-# 2 heads, 3 tokens, 4 features each: d_k = 4, d_model = 8.
+# 3 heads, 2 tokens, 5 features each: d_k = 5, d_model = 15.
 _Q = np.array(
     [
-        [[1.0, 0.0, 2.0, 1.0], [0.0, 1.0, 1.0, -1.0], [2.0, 1.0, 0.0, 0.0]],
-        [[0.0, 2.0, 1.0, 0.0], [1.0, -1.0, 0.0, 3.0], [0.5, 0.0, 1.0, 1.0]],
+        [[0.5, 2.0, 0.0, 1.0, 0.5], [1.5, -0.5, -2.0, -0.5, 1.0]],
+        [[1.5, 1.5, 3.0, 3.0, 1.5], [2.5, -1.0, 2.0, 1.5, 0.5]],
+        [[1.0, 3.0, -1.0, 0.0, 3.0], [3.0, 2.5, -1.0, 3.0, 2.5]],
     ]
 )
 _K = np.array(
     [
-        [[1.0, 1.0, 0.0, 2.0], [0.0, -1.0, 1.0, 0.0], [2.0, 0.0, 1.0, 1.0]],
-        [[1.0, 0.0, 1.0, 1.0], [0.0, 2.0, 0.5, -1.0], [1.0, 1.0, 0.0, 0.0]],
+        [[0.0, 1.5, 2.0, -1.0, -1.0], [-1.0, 0.5, 3.0, 0.0, -0.5]],
+        [[1.0, 3.0, -2.0, 2.5, -1.0], [2.0, 0.5, 1.5, 2.0, 2.5]],
+        [[3.0, 0.0, -2.0, 1.5, 2.0], [1.0, 1.5, 0.0, -2.0, -1.0]],
     ]
 )
+
+
+def _any_heads(draw):
+    """Draw two sets of heads in which the numbers of heads, tokens and features all differ."""
+    cases = []
+    for _ in range(2):
+        heads, tokens, width = draw.sizes(3)
+        cases.append((draw.numbers(heads, tokens, width), draw.numbers(heads, tokens, width)))
+    return cases
+
 
 HEAD_SCALING = Exercise(
     "scaling of heads",
     lambda Q, K: scale_scores(attention_scores(Q, K), d_k=Q.shape[-1]),
-    cases=[(_Q[:, :2], _K[:, :2]), (_Q, _K), (_Q[:1], _K[:1]), (_Q[..., :3], _K[..., :3])],
+    cases=[(_Q, _K)],
+    fresh=_any_heads,
     notice="The width that counts is that of one head, the last axis, whatever the number of heads and tokens.",
 )
 
@@ -129,8 +169,8 @@ def _by_model_width(Q, K):
 
 @HEAD_SCALING.mistake(
     "scaled by the number of heads",
-    "Entry {entry} is {got} and should be {want}: you took the root of the length of axis 0, the heads. Over "
-    "which axis does the dot product run?",
+    "Entry {entry} is {got} and should be {want}: you took the root of the number of heads. Over what does a dot "
+    "product run?",
 )
 def _by_heads(Q, K):
     return _head_scores(Q, K) / np.sqrt(Q.shape[0])
@@ -138,8 +178,8 @@ def _by_heads(Q, K):
 
 @HEAD_SCALING.mistake(
     "scaled by the number of tokens",
-    "Entry {entry} is {got} and should be {want}: you took the root of the length of axis 1, the tokens. Over "
-    "which axis does the dot product run?",
+    "Entry {entry} is {got} and should be {want}: you took the root of the number of tokens. Over what does a dot "
+    "product run?",
 )
 def _by_tokens(Q, K):
     return _head_scores(Q, K) / np.sqrt(Q.shape[1])

@@ -4,23 +4,32 @@ import numpy as np
 
 from ... import attention_scores
 from ..exercise import Exercise
+from . import loops
 
 # Scores
 
+
+def _any_queries_and_keys(draw):
+    """Draw two pairs in which the numbers of queries, keys and features all differ."""
+    cases = []
+    for _ in range(2):
+        n_q, n_k, d_k = draw.sizes(3)
+        cases.append((draw.numbers(n_q, d_k), draw.numbers(n_k, d_k)))
+    return cases
+
+
+# Some mistakes give numbers only where all sizes are equal: those are the first two cases.
 SCORES = Exercise(
     "scores",
     lambda Q, K: attention_scores(Q, K),
     cases=[
         (np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([[3.0, 1.0], [-1.0, 2.0]])),
         (
-            np.array([[1.0, 0.0, 2.0], [0.5, -1.0, 1.0]]),
-            np.array([[1.0, 1.0, 0.0], [0.0, 2.0, -1.0], [3.0, 0.5, 1.0], [-1.0, 0.0, 1.0]]),
-        ),
-        (
-            np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0], [1.0, 1.0, -1.0]]),
-            np.array([[2.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.0, -1.0, 2.0]]),
+            np.array([[2.0, -2.0, 0.5], [2.5, 3.0, 2.0], [3.0, 1.5, -3.0]]),
+            np.array([[-2.0, -1.0, -2.0], [2.5, -1.5, 2.5], [2.5, 1.5, 2.0]]),
         ),
     ],
+    fresh=_any_queries_and_keys,
     batch=[
         (
             np.array([[[1.0, 2.0], [0.0, 1.0]], [[1.0, 0.0], [3.0, -1.0]]]),
@@ -122,7 +131,23 @@ def _scaled(Q, K):
     return attention_scores(Q, K) / np.sqrt(Q.shape[-1])
 
 
+loops.add_to_sums(
+    SCORES, lambda Q, K: Q[..., :, np.newaxis, :] * K[..., np.newaxis, :, :], "feature"
+)
+loops.add_to_matrices(SCORES)
+
+
 # Scores of a batch
+
+
+def _any_batches(draw):
+    """Draw two batches in which all four sizes differ."""
+    cases = []
+    for _ in range(2):
+        sentences, n_q, n_k, d_k = draw.sizes(4)
+        cases.append((draw.numbers(sentences, n_q, d_k), draw.numbers(sentences, n_k, d_k)))
+    return cases
+
 
 BATCH_SCORES = Exercise(
     "scores of a batch",
@@ -133,14 +158,11 @@ BATCH_SCORES = Exercise(
             np.array([[[0.0, 1.0], [2.0, 1.0]], [[1.0, 1.0], [-1.0, 4.0]]]),
         ),
         (
-            np.array([[[1.0, 0.0, 2.0]], [[0.5, -1.0, 1.0]]]),
-            np.array([[[1.0, 1.0, 0.0], [0.0, 2.0, -1.0]], [[3.0, 0.5, 1.0], [-1.0, 0.0, 1.0]]]),
-        ),
-        (
-            np.array([[[1.0, 2.0]], [[0.0, 1.0]], [[2.0, -1.0]]]),
-            np.array([[[1.0, 0.0]], [[3.0, 1.0]], [[0.5, 2.0]]]),
+            np.array([[[1.0, 2.0]], [[0.5, 1.0]], [[2.0, -1.0]]]),
+            np.array([[[1.0, -0.5]], [[3.0, 1.0]], [[0.5, 2.0]]]),
         ),
     ],
+    fresh=_any_batches,
     notice="Each sentence of the batch is compared with its own keys, and with no others.",
 )
 

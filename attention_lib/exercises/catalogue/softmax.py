@@ -4,8 +4,24 @@ import numpy as np
 
 from ... import row_entropy, softmax
 from ..exercise import Exercise
+from . import loops
 
 # Softmax
+
+
+def _any_scores(draw):
+    """Draw two matrices of scores, neither square."""
+    return [(draw.numbers(*draw.sizes(2)),) for _ in range(2)]
+
+
+def _scores_out_of_range(draw):
+    """Draw a row far below another, a row far above another, and rows whose scores lie far apart."""
+    low, high, apart = draw.numbers(2, 3), draw.numbers(2, 3), draw.numbers(2, 2)
+    low[draw.one_of((0, 1))] -= 1000
+    high[draw.one_of((0, 1))] += 1000
+    apart += np.array([[0.0, 2000.0], [-2000.0, 0.0]])
+    return [(low,), (high,), (apart,)]
+
 
 SOFTMAX = Exercise(
     "softmax",
@@ -14,13 +30,15 @@ SOFTMAX = Exercise(
         (np.array([[0.0, 1.0], [2.0, 0.5]]),),
         (np.array([[0.5, -1.0, 2.0], [1.0, 1.5, 0.0]]),),
         (np.array([[0.2, 0.9, -0.4], [1.1, 0.3, -0.7], [0.6, 1.4, 0.1]]),),
-        (np.array([[3.0, -2.0, 0.5, 1.0]]),),
+        (np.array([[3.0, -2.0, 0.5]]),),
     ],
+    fresh=_any_scores,
     extreme=[
         (np.array([[0.0, 1.0], [-1000.0, -1001.0]]),),
         (np.array([[1000.0, 1001.0], [0.0, 1.0]]),),
         (np.array([[0.0, 2000.0], [-2000.0, 0.0]]),),
     ],
+    fresh_extreme=_scores_out_of_range,
     batch=[(np.array([[[0.0, 1.0], [2.0, 0.5]], [[1.0, -1.0], [0.3, 0.6]]]),)],
     notice="Every row sums to 1, also the row of scores near 1000, and no column has to.",
 )
@@ -33,8 +51,8 @@ def _exponential(S_scaled, axis=-1):
 
 @SOFTMAX.mistake(
     "softmax over the columns",
-    "Your columns sum to {column_sums}, your rows to {row_sums}. This is a softmax down axis 0. Whose attention "
-    "is shared out, a query's (a row) or a key's (a column)?",
+    "Your columns sum to {column_sums}, your rows to {row_sums}: this is a softmax over the queries. Whose "
+    "attention is shared out, a query's (a row) or a key's (a column)?",
 )
 def _over_columns(S_scaled):
     return softmax(S_scaled, axis=-2)
@@ -78,6 +96,16 @@ def _no_keepdims_on_the_maximum(S_scaled):
 
 
 @SOFTMAX.mistake(
+    "keepdims forgotten on maximum and sum",
+    "Entry {entry} is {got} instead of {want}, and your rows sum to {row_sums}: maxima and sums of the rows were both "
+    "laid along a row, so that each met a column. What shape have they, and what shape would they need?",
+)
+def _no_keepdims_at_all(S_scaled):
+    exponentials = np.exp(S_scaled - S_scaled.max(axis=-1))
+    return exponentials / exponentials.sum(axis=-1)
+
+
+@SOFTMAX.mistake(
     "exponentials without the division",
     "Your rows sum to {row_sums}. The exponentials are there, and positive. What makes a row of them sum to 1?",
 )
@@ -96,8 +124,9 @@ def _no_exponential(S_scaled):
 
 @SOFTMAX.mistake(
     "argmax",
-    "Every row of yours is one-hot, such as {row}: the best key takes everything. Entry {entry} should be {want}. "
-    "How would a second-best key ever get a share?",
+    "Every row of yours is one-hot, such as {row}: the best key takes everything, as if by argmax, or the rest was cut "
+    "off because the array holds whole numbers alone. Entry {entry} should be {want}. How would a "
+    "second-best key ever get a share?",
 )
 def _argmax(S_scaled):
     return (S_scaled == S_scaled.max(axis=-1, keepdims=True)).astype(float)
@@ -119,6 +148,24 @@ def _twice(S_scaled):
 )
 def _logarithm(S_scaled):
     return np.log(softmax(S_scaled))
+
+
+@SOFTMAX.mistake(
+    "exponentials whose largest is 1, not divided by their sum",
+    "Your rows sum to {row_sums}, and the largest number of each is 1. Either the scores lost their maximum and the "
+    "division is missing, or each row was divided by its largest exponential. What makes a row sum to 1?",
+)
+def _stable_but_not_divided(S_scaled):
+    return np.exp(S_scaled - S_scaled.max(axis=-1, keepdims=True))
+
+
+@SOFTMAX.mistake(
+    "a sigmoid of each score",
+    "Entry {entry} is {got} instead of {want}: each score was turned into a number between 0 and 1 by itself, and your "
+    "rows sum to {row_sums}. Should a weight depend on the other scores of its row?",
+)
+def _sigmoid(S_scaled):
+    return 1 / (1 + np.exp(-S_scaled))
 
 
 @SOFTMAX.mistake(
@@ -178,15 +225,61 @@ def _maximum_per_column(S_scaled):
     return _exponential(S_scaled - S_scaled.max(axis=-2, keepdims=True))
 
 
+@SOFTMAX.mistake(
+    "a sum that is never set back to 0",
+    "The first row is right. In the next one entry {entry} is {got} instead of {want}: the sum of its exponentials "
+    "starts where the sum of the row before ended. Where should it start?",
+)
+def _running_sum(S_scaled):
+    exponentials = np.exp(S_scaled)
+    return exponentials / np.cumsum(exponentials.sum(axis=-1))[:, np.newaxis]
+
+
+@SOFTMAX.mistake(
+    "a sum that is used before it is complete",
+    "Entry {entry} is {got} instead of {want}, and the last number of each row is right: each exponential was divided "
+    "by the sum as far as it had come. When is the sum of a row known?",
+)
+def _growing_sum(S_scaled):
+    exponentials = np.exp(S_scaled)
+    return exponentials / np.cumsum(exponentials, axis=-1)
+
+
+@SOFTMAX.mistake(
+    "zeros alone",
+    "All your numbers are 0, and entry {entry} should be {want}. Either nothing was written into the array, or it "
+    "holds whole numbers alone and cut off what stands behind the point. Which is it?",
+)
+def _zeros(S_scaled):
+    return np.zeros_like(S_scaled)
+
+
+loops.add_to_rows(SOFTMAX)
+
+
 # Entropy
+
+
+def _any_weights(draw):
+    return [(draw.weights(*draw.sizes(2)),) for _ in range(2)]
+
+
+def _weights_with_zeros(draw):
+    some, hot = draw.weights(3, 5), np.eye(5)[draw.order(5)[:3]]
+    some[draw.one_of((0, 1, 2))] = 0
+    some[:, draw.one_of(range(5))] += 1
+    return [(some / some.sum(axis=-1, keepdims=True),), (hot,)]
+
 
 ENTROPY = Exercise(
     "entropy",
     lambda A: row_entropy(A),
     cases=[
         (np.array([[0.5, 0.5], [0.9, 0.1]]),),
-        (np.array([[0.2, 0.3, 0.5], [0.6, 0.1, 0.3]]),),
+        (np.array([[0.2, 0.3, 0.5], [0.6, 0.15, 0.25]]),),
     ],
+    fresh=_any_weights,
+    fresh_extreme=_weights_with_zeros,
     extreme=[
         (np.array([[1.0, 0.0], [0.5, 0.5]]),),
         (np.array([[0.0, 0.25, 0.75]]),),
@@ -198,7 +291,7 @@ ENTROPY = Exercise(
 @ENTROPY.mistake(
     "0 times the logarithm of 0",
     "Right on rows without zeros. Where a weight is 0, entry {entry} is {got} and should be {want}: log(0) is "
-    "-inf, and 0 times -inf is no number. What does a key without weight contribute?",
+    "-inf, and 0 times -inf is NaN. What does a key without weight contribute?",
 )
 def _no_convention(A):
     return -(A * np.log(A)).sum(axis=-1)
@@ -253,6 +346,12 @@ def _columns(A):
 def _total(A):
     return row_entropy(A).sum()
 
+
+def _contributions(A):
+    return -A * np.log(np.where(A > 0, A, 1))
+
+
+loops.add_to_sums(ENTROPY, _contributions, "key")
 
 # Questions
 

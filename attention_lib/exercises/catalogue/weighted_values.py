@@ -4,9 +4,20 @@ import numpy as np
 
 from ... import attention_scores, scaled_dot_product_attention, softmax, weighted_values
 from ..exercise import Exercise
+from . import loops
 
 # Weighted values
 
+
+def _any_weights_and_values(draw):
+    cases = []
+    for _ in range(2):
+        n_q, n_k, d_v = draw.sizes(3)
+        cases.append((draw.weights(n_q, n_k), draw.numbers(n_k, d_v)))
+    return cases
+
+
+# Some mistakes give numbers only where all sizes are equal, as in the first and the last of these.
 WEIGHTED_VALUES = Exercise(
     "weighted values",
     lambda A, V: weighted_values(A, V),
@@ -14,13 +25,16 @@ WEIGHTED_VALUES = Exercise(
         (np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([[4.0, 0.0], [0.0, 8.0]])),
         (
             np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]]),
-            np.array([[1.0, 0.0, 2.0, -1.0], [0.0, 3.0, 1.0, 0.5], [2.0, 2.0, -1.0, 0.0]]),
+            np.array(
+                [[1.0, 0.0, 2.0, -1.0, 4.0], [0.0, 3.0, 1.0, 0.5, 7.0], [2.0, 2.0, -1.0, 0.0, 5.0]]
+            ),
         ),
         (
             np.array([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.25, 0.5, 0.25]]),
-            np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0], [-1.0, 0.5, 1.0]]),
+            np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0], [-1.5, 0.5, 4.0]]),
         ),
     ],
+    fresh=_any_weights_and_values,
     batch=[
         (
             np.array([[[0.75, 0.25]], [[0.5, 0.5]]]),
@@ -47,6 +61,15 @@ def _other_order(A, V):
 )
 def _transposed(A, V):
     return A.T @ V
+
+
+@WEIGHTED_VALUES.mistake(
+    "the values transposed",
+    "Entry {entry} is {got} instead of {want}: the weights met V turned on its side, and mixed features instead of "
+    "values. Which axis of V belongs to the keys, as the columns of A do?",
+)
+def _values_transposed(A, V):
+    return A @ V.T
 
 
 @WEIGHTED_VALUES.mistake(
@@ -119,7 +142,25 @@ def _elementwise(A, V):
     return A * V
 
 
+def _shares_of_values(A, V):
+    """Return what each key adds to each output, keys last."""
+    return np.moveaxis(A[..., :, :, np.newaxis] * V[..., np.newaxis, :, :], -2, -1)
+
+
+loops.add_to_sums(WEIGHTED_VALUES, _shares_of_values, "key")
+loops.add_to_matrices(WEIGHTED_VALUES)
+
+
 # From scores to the output
+
+
+def _any_scores_and_values(draw):
+    cases = []
+    for _ in range(2):
+        n_q, n_k, d_v = draw.sizes(3)
+        cases.append((draw.numbers(n_q, n_k), draw.numbers(n_k, d_v)))
+    return cases
+
 
 OUTPUT = Exercise(
     "from scores to output",
@@ -127,14 +168,11 @@ OUTPUT = Exercise(
     cases=[
         (np.array([[1.0, 0.0], [0.5, 2.0]]), np.array([[4.0, 0.0], [0.0, 8.0]])),
         (
-            np.array([[0.5, -1.0, 2.0], [1.0, 1.5, 0.0]]),
-            np.array([[1.0, 0.0, 2.0, -1.0], [0.0, 3.0, 1.0, 0.5], [2.0, 2.0, -1.0, 0.0]]),
-        ),
-        (
             np.array([[0.2, 0.9, -0.4], [1.1, 0.3, -0.7], [0.6, 1.4, 0.1]]),
-            np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0], [-1.0, 0.5, 1.0]]),
+            np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0], [-1.5, 0.5, 4.0]]),
         ),
     ],
+    fresh=_any_scores_and_values,
     notice="First shares, then the mixture: whatever the scores are, the output stays among the values.",
 )
 
@@ -193,8 +231,8 @@ def _weights_alone(S_scaled, V):
 
 @OUTPUT.mistake(
     "softmax over the columns",
-    "Entry {entry} is {got} instead of {want}: the softmax ran down axis 0. Along which axis should the weights "
-    "of one query sum to 1?",
+    "Entry {entry} is {got} instead of {want}: the softmax ran over the queries. Whose shares should sum to 1, "
+    "one query's or one key's?",
 )
 def _over_columns(S_scaled, V):
     return softmax(S_scaled, axis=-2) @ V
@@ -219,6 +257,24 @@ def _weights_transposed(S_scaled, V):
 
 
 @OUTPUT.mistake(
+    "the values transposed",
+    "Entry {entry} is {got} instead of {want}: the weights met V turned on its side, and mixed features instead of "
+    "values. Which axis of V belongs to the keys?",
+)
+def _output_of_turned_values(S_scaled, V):
+    return softmax(S_scaled) @ V.T
+
+
+@OUTPUT.mistake(
+    "keepdims forgotten",
+    "Entry {entry} is {got} instead of {want}: the sums of the rows were laid along a row, so that each divided a "
+    "column. Which argument of sum keeps them a column?",
+)
+def _output_without_keepdims(S_scaled, V):
+    return np.exp(S_scaled) / np.exp(S_scaled).sum(axis=-1) @ V
+
+
+@OUTPUT.mistake(
     "the mean of the values",
     "All your rows are alike, such as {row}: every value counts the same. Where do the scores come in?",
 )
@@ -226,23 +282,52 @@ def _mean_again(S_scaled, V):
     return np.tile(V.mean(axis=-2), (S_scaled.shape[-2], 1))
 
 
+loops.add_to_sums(OUTPUT, lambda S_scaled, V: _shares_of_values(softmax(S_scaled), V), "key")
+loops.add_to_matrices(OUTPUT)
+
+
 # The whole equation
 
+
+def _any_attention(draw):
+    """Draw two inputs in which the numbers of queries, keys, features and value features differ."""
+    cases = []
+    for _ in range(2):
+        n_q, n_k, d_k, d_v = draw.sizes(4)
+        cases.append((draw.numbers(n_q, d_k), draw.numbers(n_k, d_k), draw.numbers(n_k, d_v)))
+    return cases
+
+
+# The first two have equal sizes, on which all products can be taken; the third has the width 4.
 ATTENTION = Exercise(
     "attention",
     lambda Q, K, V: scaled_dot_product_attention(Q, K, V)[0],
     cases=[
         (
-            np.array([[1.0, 0.0, 2.0, 1.0], [0.0, 1.0, -1.0, 1.0]]),
-            np.array([[1.0, 1.0, 0.0, 2.0], [0.5, 0.0, 1.0, 0.0]]),
-            np.array([[4.0, 0.0], [1.0, 2.0]]),
+            np.array([[1.0, 2.0], [-1.0, 0.5]]),
+            np.array([[0.5, 1.0], [2.0, -1.0]]),
+            np.array([[4.0, 1.0], [-2.0, 3.0]]),
         ),
         (
-            np.array([[0.5, -1.0, 1.0], [2.0, 0.0, 0.5]]),
-            np.array([[1.0, 0.0, 1.0], [0.0, 2.0, -1.0], [-1.0, 1.0, 0.5], [0.5, 0.5, 1.5]]),
-            np.array([[1.0], [3.0], [-2.0], [0.5]]),
+            np.array([[2.0, -2.0, -1.5], [-1.0, -1.5, 2.0], [2.5, 1.0, -2.0]]),
+            np.array([[-1.5, -0.5, 0.0], [1.0, 0.5, -1.0], [-1.5, 1.5, 2.0]]),
+            np.array([[-2.0, -1.5, 1.0], [3.0, 2.5, 0.5], [-0.5, 4.0, 1.5]]),
+        ),
+        (
+            np.array([[1.0, 0.0, 2.0, 1.0], [0.5, 1.0, -1.0, 1.0], [-1.0, 2.0, 0.5, 0.0]]),
+            np.array(
+                [
+                    [1.0, 1.0, 0.0, 2.0],
+                    [0.5, 0.0, 1.0, -1.0],
+                    [-1.0, 0.5, 0.0, 1.5],
+                    [2.0, -0.5, 1.0, 0.0],
+                    [0.0, 1.5, -1.0, 0.5],
+                ]
+            ),
+            np.array([[4.0, 0.0], [1.0, 2.0], [-1.0, 3.0], [0.5, -2.0], [2.5, 1.5]]),
         ),
     ],
+    fresh=_any_attention,
     batch=[
         (
             np.array([[[1.0, 0.0], [0.0, 2.0]], [[0.5, 1.0], [1.0, -1.0]]]),
@@ -264,8 +349,8 @@ def _root(Q):
 
 @ATTENTION.mistake(
     "no scaling",
-    "Entry {entry} is {got} instead of {want}: the scores went into the softmax as they are. What does the "
-    "equation divide them by?",
+    "Entry {entry} is {got} instead of {want}: the scores went into the softmax undivided. What does the equation "
+    "divide them by?",
 )
 def _no_scaling(Q, K, V):
     return softmax(_scores(Q, K)) @ V
@@ -291,11 +376,38 @@ def _times_root(Q, K, V):
 
 @ATTENTION.mistake(
     "d_k fixed at 4",
-    "Right for queries of width 4, as in the worked example. For queries of another width, entry {entry} is {got} "
-    "instead of {want}. Where can the function read d_k?",
+    "Right for queries of width 4, as in the worked example, because the scores are divided by 2. For queries of "
+    "another width, entry {entry} is {got} instead of {want}. Where can the function read d_k?",
 )
 def _fixed_width(Q, K, V):
     return softmax(_scores(Q, K) / 2) @ V
+
+
+@ATTENTION.mistake(
+    "a power of 1/2 without brackets",
+    "Entry {entry} is {got} instead of {want}: the scores were divided by d_k and then by 2, which is what Python "
+    "reads in d_k**1/2. Where do brackets belong?",
+)
+def _power_without_brackets(Q, K, V):
+    return softmax(_scores(Q, K) / Q.shape[-1] / 2) @ V
+
+
+@ATTENTION.mistake(
+    "the number of queries instead of d_k",
+    "Entry {entry} is {got} instead of {want}: the root is that of the number of queries. What counts the features of "
+    "a query?",
+)
+def _number_of_queries(Q, K, V):
+    return softmax(_scores(Q, K) / np.sqrt(Q.shape[-2])) @ V
+
+
+@ATTENTION.mistake(
+    "the width of the values instead of d_k",
+    "Entry {entry} is {got} instead of {want}: the root is that of the width of a value. Which vectors does a score "
+    "compare, and how wide are they?",
+)
+def _width_of_values(Q, K, V):
+    return softmax(_scores(Q, K) / np.sqrt(V.shape[-1])) @ V
 
 
 @ATTENTION.mistake(
@@ -318,8 +430,8 @@ def _softmax_twice(Q, K, V):
 
 @ATTENTION.mistake(
     "the weights transposed",
-    "Entry {entry} is {got} instead of {want}: you mixed with the columns of A. Which of them sum to 1, rows or "
-    "columns?",
+    "Entry {entry} is {got} instead of {want}: you mixed with the columns of A. Either A was turned, or Q and K "
+    "changed places and the softmax its axis, which comes to the same. Which sum to 1, rows or columns?",
 )
 def _mixed_by_columns(Q, K, V):
     return softmax(_scores(Q, K) / _root(Q)).T @ V
@@ -336,8 +448,8 @@ def _scaled_after(Q, K, V):
 
 @ATTENTION.mistake(
     "softmax over the columns",
-    "Entry {entry} is {got} instead of {want}: the softmax ran down axis 0, over the queries. Along which axis "
-    "should the weights of one query sum to 1?",
+    "Entry {entry} is {got} instead of {want}: the softmax ran over the queries, or Q and K changed places "
+    "and the weights were turned. Whose shares should sum to 1, one query's or one key's?",
 )
 def _attention_over_columns(Q, K, V):
     return softmax(_scores(Q, K) / _root(Q), axis=-2) @ V
@@ -391,11 +503,71 @@ def _weights_returned(Q, K, V):
 
 @ATTENTION.mistake(
     "queries and keys swapped",
-    "Entry {entry} is {got} instead of {want}: row i of the scores belongs to key i. Which comes first in the "
-    "product, the one that asks or the one that is asked?",
+    "Entry {entry} is {got} instead of {want}: row i of your weights belongs to key i. Either Q and K changed places, "
+    "or a softmax over the queries was turned afterwards. Who has a row, the one that asks or the one that is asked?",
 )
 def _swapped(Q, K, V):
     return softmax(_scores(K, Q) / _root(Q)) @ V
+
+
+@ATTENTION.mistake(
+    "the values transposed",
+    "Entry {entry} is {got} instead of {want}: the weights met V turned on its side, and mixed features instead of "
+    "values. Which axis of V belongs to the keys?",
+)
+def _values_turned(Q, K, V):
+    return softmax(_scores(Q, K) / _root(Q)) @ V.T
+
+
+@ATTENTION.mistake(
+    "the transpose forgotten",
+    "Q and K were multiplied as they are, which needs as many keys as features. Between which two vectors is a score a "
+    "dot product, and where do they stand in Q and K?",
+)
+def _nothing_transposed(Q, K, V):
+    return softmax(Q @ K / _root(Q)) @ V
+
+
+@ATTENTION.mistake(
+    "keepdims forgotten",
+    "Entry {entry} is {got} instead of {want}: the sums of the rows were laid along a row, so that each divided a "
+    "column. Which argument of sum keeps them a column?",
+)
+def _sum_without_keepdims(Q, K, V):
+    exponentials = np.exp(_scores(Q, K) / _root(Q))
+    return exponentials / exponentials.sum(axis=-1) @ V
+
+
+@ATTENTION.mistake(
+    "keepdims forgotten, with the maximum subtracted",
+    "Entry {entry} is {got} instead of {want}. The maximum is as it should be, but the sums of the rows were laid "
+    "along a row, so that each divided a column. What shape has the sum, and what shape would it need?",
+)
+def _stable_sum_without_keepdims(Q, K, V):
+    S = _scores(Q, K) / _root(Q)
+    exponentials = np.exp(S - S.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1) @ V
+
+
+@ATTENTION.mistake(
+    "keepdims forgotten on the maximum",
+    "Entry {entry} is {got} instead of {want}: the maxima of the rows were laid along a row, so that each was taken "
+    "from a column. Which argument of max keeps them a column?",
+)
+def _maximum_without_keepdims(Q, K, V):
+    S = _scores(Q, K) / _root(Q)
+    return softmax(S - S.max(axis=-1)) @ V
+
+
+@ATTENTION.mistake(
+    "keepdims forgotten on maximum and sum",
+    "Entry {entry} is {got} instead of {want}: maxima and sums of the rows were both laid along a row, so that each "
+    "met a column. What shape have they, and what shape would they need?",
+)
+def _nothing_with_keepdims(Q, K, V):
+    S = _scores(Q, K) / _root(Q)
+    exponentials = np.exp(S - S.max(axis=-1))
+    return exponentials / exponentials.sum(axis=-1) @ V
 
 
 @ATTENTION.mistake(
@@ -406,6 +578,8 @@ def _swapped(Q, K, V):
 def _mean_value(Q, K, V):
     return np.broadcast_to(V.mean(axis=-2, keepdims=True), (*Q.shape[:-1], V.shape[-1])).copy()
 
+
+loops.add_to_matrices(ATTENTION)
 
 # Questions
 

@@ -1,0 +1,53 @@
+"""Open the notebooks in JupyterLab, beginning with the practice copy of 00.
+
+    python tools/lab.py [OPTION ...]     (options are JupyterLab's own, as --no-browser, --port)
+
+The practice copies are made or looked after first. JupyterLab sees the whole checkout, so that
+the links between practice, notebooks and solutions lead somewhere.
+"""
+
+import os
+import sys
+
+from practice import FIRST, ROOT, copy_of, lessons, update
+
+# Neither the question about news nor a look for updates: once installed, all works offline. Only
+# the defaults change; a reader's own settings come before them.
+SETTINGS = ROOT / "tools" / "jupyter"
+QUIET = [
+    # Otherwise the terminal fills with language servers that are not installed, and with each
+    # notebook that was not written on this machine. Errors, and the address, are still printed.
+    "--ServerApp.log_level=ERROR",
+    "--LabApp.log_level=ERROR",
+    # Kernels warn of connections that are not encrypted; so let them be.
+    "--KernelManager.transport_encryption=auto",
+]
+
+
+def main(options):
+    """Make the practice copies and start JupyterLab; return when it is stopped."""
+    try:
+        from jupyterlab.labapp import LabApp
+    except ImportError:
+        sys.exit(
+            f"JupyterLab is not installed for {sys.executable}. Use make lab, or, as the README says: "
+            "python -m pip install -c constraints.txt -r requirements.txt"
+        )
+    told, _ = update()
+    print(*told, sep="\n")
+    (first,) = [lesson for lesson in lessons() if lesson.stem == FIRST]
+    # The reading edition where no practice copy could be made, in a checkout that is read-only.
+    first = copy_of(first) if copy_of(first).is_file() else first
+    print(
+        f"Opening {first.relative_to(ROOT)} in your browser. Ctrl-C here, twice, ends it.",
+        flush=True,
+    )
+    # In a container root is often the only user, and Jupyter would refuse.
+    root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    paths = [str(SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH")]
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, paths))
+    LabApp.launch_instance([str(first), f"--ServerApp.root_dir={ROOT}", *QUIET, *root, *options])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

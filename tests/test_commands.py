@@ -46,11 +46,16 @@ SAME_AS_MAKE = {
     ".venv-test/bin/python -m pip install -c constraints.txt -e .[test]": "test",
     ".venv-test/bin/python -m pytest -n auto": "test",
 }
+REPORT_WITH_FILES = (
+    ".venv/bin/python -m attention_lib.exercises report FOLDER "
+    "--html page.html --grades grades.csv --form moodle --resume kept.json"
+)
 # Run for real, below.
 RUN_HERE = {
     "python tools/hygiene.py",
     "python3 tools/practice.py",
     ".venv/bin/python -m attention_lib.exercises report FOLDER",
+    REPORT_WITH_FILES,
 }
 
 
@@ -133,6 +138,10 @@ def test_report_runs_a_practice_copy(tmp_path):
     told = run(sys.executable, "-m", "attention_lib.exercises", "report", "FOLDER", cwd=tmp_path)
     assert re.search(r"ann\.ipynb\s+softmax\s+not attempted", told)
     assert "unreadable" not in told
+    run(sys.executable, *REPORT_WITH_FILES.split()[1:], cwd=tmp_path)
+    grades = (tmp_path / "grades.csv").read_text(encoding="utf-8-sig")
+    assert grades.startswith("Identifier,Full name,")
+    assert (tmp_path / "page.html").exists()
 
 
 def test_hygiene_runs():

@@ -14,11 +14,10 @@ what an answer does.
     calling.py     calls an answer, whatever it does
     evidence.py    a learner's own numbers, for the sentences
     feedback.py    the answer, for a page and for a terminal
-    report.py      python -m attention_lib.exercises report NOTEBOOK...: a whole class at once
+    inputs.py      draws inputs on which one mistake cannot pass for another
+    manners.py     puts back what an answer has changed, and stops one that does not end
+    report/        python -m attention_lib.exercises report NOTEBOOK...: a whole class at once
 """
-
-import json
-import os
 
 from .asking import NOT_GIVEN, about_the_call
 from .catalogue import EXERCISES
@@ -26,9 +25,6 @@ from .engine import judge
 from .feedback import Feedback
 
 __all__ = ["Feedback", "check"]
-
-# Where the report collects what the notebooks of a class were told: a file, one line an answer.
-RECORD = "ATTENTION_LIB_RECORD"
 
 
 def check(name=NOT_GIVEN, answer=NOT_GIVEN, *more):
@@ -56,14 +52,9 @@ def check(name=NOT_GIVEN, answer=NOT_GIVEN, *more):
     All your numbers together sum to 1.00, your rows to 0.29 0.71: one sum serves the whole
     matrix. How much attention does a single query have to give?
     """
-    feedback = about_the_call(EXERCISES, name, answer, more) or judge(EXERCISES[name], answer)
-    if os.environ.get(RECORD):
-        why = (
-            ""
-            if feedback.outcome in ("right", "not attempted")
-            else feedback.mistake or feedback.text
-        )
-        line = {"exercise": feedback.exercise, "outcome": feedback.outcome, "why": why}
-        with open(os.environ[RECORD], "a", encoding="utf-8") as record:
-            record.write(json.dumps(line) + "\n")
-    return feedback
+    return hear(name, answer, more)
+
+
+def hear(name, answer, more):
+    """Judge an answer. A report puts itself in this place, and judges from another process."""
+    return about_the_call(EXERCISES, name, answer, more) or judge(EXERCISES[name], answer)

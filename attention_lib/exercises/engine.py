@@ -17,6 +17,13 @@ def judge(exercise, answer):
     return examine(exercise, Answer(answer))
 
 
+def prepare(exercise):
+    """Compute what every known mistake does, so that `examine` need not: a thread may call it then."""
+    for stage in ("cases", "extreme", "batch"):
+        for mistake in exercise.mistakes:
+            _known(exercise, stage)(mistake)
+
+
 @np.errstate(all="ignore")  # an answer may hold any numbers, and they are compared
 def examine(exercise, answer):
     """Return the feedback on an `Answer`, or on what stands for one in another process."""

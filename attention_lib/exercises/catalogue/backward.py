@@ -4,8 +4,14 @@ import numpy as np
 
 from ... import softmax_jacobian, softmax_vjp
 from ..exercise import Exercise
+from . import loops
 
 # The Jacobian
+
+
+def _any_weights(draw):
+    return [(draw.weights(n),) for n in draw.sizes(2)]
+
 
 JACOBIAN = Exercise(
     "softmax jacobian",
@@ -16,6 +22,7 @@ JACOBIAN = Exercise(
         (np.array([0.1, 0.6, 0.05, 0.25]),),
         (np.array([0.0, 1.0, 0.0]),),
     ],
+    fresh=_any_weights,
     notice="Each row sums to 0: whatever one weight gains, the others lose.",
 )
 
@@ -100,7 +107,37 @@ def _one_everywhere(a):
     return np.outer(a, 1 - a)
 
 
+@JACOBIAN.mistake(
+    "a single number in place of the outer product",
+    "Entry {entry} is {got} and should be {want}: the same number was taken from every entry, the sum of the squares, "
+    "because a vector is not turned by .T. Which product of two vectors makes a matrix?",
+)
+def _number_for_the_outer_product(a):
+    return np.diag(a) - a @ a
+
+
+@JACOBIAN.mistake(
+    "squares in place of the outer product",
+    "Entry {entry} is {got} and should be {want}: from every row the same squares were taken, so that no two different "
+    "weights ever met. Which product pairs each weight with each?",
+)
+def _squares_for_the_outer_product(a):
+    return np.diag(a) - a * a
+
+
+loops.add_zeros(JACOBIAN)
+loops.add_to_rows(JACOBIAN)
+
 # The gradient of the scores
+
+
+def _any_weights_and_gradients(draw):
+    cases = []
+    for _ in range(2):
+        n_q, n_k = draw.sizes(2)
+        cases.append((draw.weights(n_q, n_k), draw.numbers(n_q, n_k)))
+    return cases
+
 
 SCORES_GRADIENT = Exercise(
     "gradient of the scores",
@@ -113,9 +150,10 @@ SCORES_GRADIENT = Exercise(
         ),
         (
             np.array([[0.1, 0.2, 0.3, 0.4], [0.0, 1.0, 0.0, 0.0]]),
-            np.array([[1.0, 2.0, 3.0, 5.0], [4.0, 3.0, 2.0, 1.0]]),
+            np.array([[1.0, 2.0, 3.0, 5.0], [4.0, 3.5, 2.5, 1.5]]),
         ),
     ],
+    fresh=_any_weights_and_gradients,
     batch=[
         (
             np.array([[[0.75, 0.25]], [[0.5, 0.5]]]),
@@ -197,5 +235,17 @@ def _negative(A, dA):
 def _passed_on(A, dA):
     return dA.copy()
 
+
+@SCORES_GRADIENT.mistake(
+    "the weighted average alone",
+    "Entry {entry} is {got} and should be {want}: each weight met the average of its row, and dA itself is missing. By "
+    "what is a key's own dA compared with the average?",
+)
+def _average_alone(A, dA):
+    return A * (A * dA).sum(axis=-1, keepdims=True)
+
+
+loops.add_zeros(SCORES_GRADIENT)
+loops.add_to_rows(SCORES_GRADIENT)
 
 ALL = [JACOBIAN, SCORES_GRADIENT]

@@ -12,6 +12,15 @@ def _counts(bag, right):
     return [np.unique(right[bag == b], return_counts=True)[1] for b in np.unique(bag)]
 
 
+def _any_bags(draw):
+    """Draw the bags of some sentences, and the right words of each."""
+    cases = []
+    for n in (11, 13):
+        bag = np.array([draw.one_of(range(3)) for _ in range(n)])
+        cases.append((bag, np.array([draw.one_of(range(bag[i] + 2)) for i in range(n)])))
+    return cases
+
+
 CEILING = Exercise(
     "ceiling without attention",
     lambda bag, right: sum(counts.max() for counts in _counts(bag, right)) / len(bag),
@@ -20,6 +29,7 @@ CEILING = Exercise(
         (np.array([3, 1, 3, 3, 1, 3, 1]), np.array([4, 4, 0, 4, 9, 2, 0])),
         (np.array([0, 1, 2, 0, 1, 2, 0, 0]), np.array([6, 6, 6, 1, 1, 6, 3, 8])),
     ],
+    fresh=_any_bags,
     notice="Compare it with what a model reaches: what lies below the ceiling needs no attention.",
 )
 

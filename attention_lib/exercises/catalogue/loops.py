@@ -68,6 +68,19 @@ def add_to_matrices(exercise):
     add_to_rows(exercise)
 
 
+def add_zeros(exercise):
+    """Add what is left of numbers below 1 in an array of whole numbers, or in one never filled."""
+
+    @exercise.mistake(
+        "zeros alone",
+        "All your numbers are 0, and entry {entry} should be {want}. Perhaps nothing was written into the array, or it "
+        "holds whole numbers alone and cuts off what stands behind the point, or a product has a factor 0. Which "
+        "is it?",
+    )
+    def _zeros(*case):
+        return np.zeros_like(exercise.reference(*case))
+
+
 def add_to_rows(exercise):
     """Add what goes wrong when a loop fills a matrix row by row."""
     right = exercise.reference

@@ -214,10 +214,10 @@ def _added(S_scaled, mask):
 
 
 @MASKED_WEIGHTS.mistake(
-    "an infinity that makes NaN, as (1 - mask) times minus infinity",
-    "Entry {entry} is {got}. Either (1 - mask) was multiplied by minus infinity, and 0 times infinity is NaN, or "
-    "plus infinity or NaN was put on hidden keys. Which infinity hides a key, and what chooses between two "
-    "numbers without multiplying?",
+    "NaN everywhere, often from (1 - mask) times minus infinity",
+    "Entry {entry} is {got}, and so are all your numbers. Mostly 0 was multiplied by infinity, as in (1 - mask) times "
+    "minus infinity, or plus infinity or NaN was put on hidden keys. What chooses between two numbers without "
+    "multiplying?",
 )
 def _product_with_infinity(S_scaled, mask):
     return _plain(S_scaled + (1 - mask) * -np.inf)

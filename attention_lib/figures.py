@@ -166,8 +166,8 @@ def alt_text(drawn):
 def describe(drawn):
     """Write out what a figure shows: titles, axes, colours, and the data to three decimals.
 
-    Of large matrices and long series a part is listed, and what is left out is named: a
-    description stays below 20 kB.
+    Of large matrices and long series a part is listed, and what is left out is named, so
+    that a description stays within `MOST_BYTES`.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def _cell():
 
 
 def _small(png):
-    """Return a PNG in 256 colours, a third as large: those of areas kept, those of edges rounded.
+    """Return a PNG in `MOST_COLOURS`, a third as large: those of areas kept, those of edges rounded.
 
     A notebook holds each picture twice, and a repository each version of a notebook.
     """

@@ -300,7 +300,7 @@ def plot_steps(steps, V=None, *, queries=None, keys=None, title=None):
 def legible_size(width):
     """Return the smallest font size, in points, that can be read in a figure so many inches wide.
 
-    It is 6 px high (`SMALLEST_TEXT`) where the figure is shown on a page of 572 px (`PAGE`).
+    It is `SMALLEST_TEXT` pixels high where the figure is shown on a page `PAGE` pixels wide.
 
     Examples
     --------

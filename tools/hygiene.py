@@ -1,21 +1,30 @@
-"""Find what is wrong with a notebook, a page or a docstring without executing anything.
+"""Find what is wrong with a notebook, a page or a module without executing anything.
 
     python tools/hygiene.py [FILE ...]     (everything the project keeps clean when none is named)
+    python tools/hygiene.py --claims [--since=REVISION] [NOTEBOOK ...]
+                                           (sentences that no code beside them bears out, for a reviewer;
+                                           those alone that the notebook did not have at that revision)
 
 nbval executes and compares; it passes over a cell that was never run, over order, metadata,
-warnings, the form of the text, and numbers in prose that no cell bears out. One line per
-complaint; exit code 1 if there is any.
+warnings, the form of the text, links, formulas, names, and numbers in prose that no cell bears out. One
+line per complaint; exit code 1 if there is any. What each kind is about stands in a module beside this one:
+`markdown_checks`, `formula_checks`, `code_checks`, `name_checks`, `series_checks`, `claims`.
 """
 
 import ast
 import json
-import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
+import claims
+import code_checks
+import formula_checks
+import markdown_checks
+import name_checks
 import nbformat
-from practice import is_written
+import series_checks
 from refresh import METADATA
 from surroundings import ROOT, notebooks
 
@@ -38,25 +47,34 @@ UNMEANT = {
 CONSTANTS = {float(n) for n in range(11)}
 NUMBER = re.compile(r"(?<![\w.^{/:-])\d+(?:\.\d+)?(?![\w]|\.\d)")
 
+# Each version of a changelog may have the same headings.
+HEADINGS_MAY_REPEAT = {"CHANGELOG.md"}
+
 MAGIC = re.compile(r"^\s*[%!]", re.MULTILINE)
 SKIPPING = re.compile(r"NBVAL_|nbval-|PYTEST_VALIDATE_IGNORE")
 
 
-def complaints(path):
-    """Return what is wrong with one notebook, page or module, a sentence each."""
+def complaints(path, root=ROOT):
+    """Return what is wrong with one notebook, page or module of a project, a sentence each."""
     kinds = {".ipynb": _of_notebook, ".md": _of_page, ".py": _of_module}
-    return list(kinds[path.suffix](path))
+    return list(kinds[path.suffix](path, root))
 
 
-def _of_notebook(path):
+def _of_notebook(path, root):
+    source, *broken = _read(path)
+    if broken:
+        return broken
     try:
-        written = json.loads(path.read_text(encoding="utf-8"))
+        written = json.loads(source)
         ids = [cell.get("id") for cell in written["cells"]]
         if None in ids or len(set(ids)) < len(ids):
             return ["cell ids are missing or not unique"]  # nbformat would mend that unasked
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
     except Exception as error:
+        if mark := markdown_checks.CONFLICT.search(source):
+            line = source.count("\n", 0, mark.start()) + 1
+            return [f"line {line}: {mark[1]} is the mark of a merge that was not finished"]
         return [f"not a valid notebook: {error}"]
     found = []
     if notebook.metadata != METADATA:
@@ -64,33 +82,64 @@ def _of_notebook(path):
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     if counts != list(range(1, len(counts) + 1)):
         found.append(f"not run from the top in one go: counts {counts}")
-    cells = [(f"cell {number}", cell) for number, cell in enumerate(notebook.cells)]
+    cells = _cells(notebook)
     texts = [(place, cell.source) for place, cell in cells if cell.cell_type == "markdown"]
-    found += _about_text(path.parent, texts)
+    code = [(place, cell) for place, cell in cells if cell.cell_type == "code"]
+    own_names = frozenset().union(*(name_checks.names_in(cell.source) for _, cell in code))
+    found += _about_text(path, root, texts, own_names)
     for place, text in texts:
         words = [word for word in text.split() if re.search(r"\w", word)]  # a table's bars are none
         if len(words) > MOST_WORDS:
             found.append(f"{place}: {len(words)} words; split it below {MOST_WORDS}")
     found += _about_numbers(cells)
+    printed = [
+        (place, "\n".join(output.get("text", "") for output in cell.outputs))
+        for place, cell in code
+    ]
+    found += [
+        f"{place}: {complaint}" for place, complaint in series_checks.about_shapes(texts, printed)
+    ]
     before = None
     for place, cell in cells:
         if cell.cell_type not in {"code", "markdown"} or not cell.source.strip():
             found.append(f"{place}: neither text nor code")
         if cell.cell_type == "code":
             about = [*_about_code(cell), *_about_outputs(cell)]
-            if before != "markdown":
+            if before is None or before.cell_type != "markdown":
                 about.append("no text before the code")
+            else:
+                about += _about_named_error(cell, before)
             found += [f"{place}: {complaint}" for complaint in about]
-        before = cell.cell_type
+        before = cell
+    for place, cell in code:
+        for line, complaint in markdown_checks.slips_of_the_hand(cell.source):
+            found.append(f"{place}, line {line}: {complaint}")
+    sources = [(place, cell.source) for place, cell in code]
+    found += [f"{place}: {complaint}" for place, complaint in code_checks.about_code(sources)]
     return found
 
 
-def _of_page(path):
+def _cells(notebook):
+    return [(f"cell {number}", cell) for number, cell in enumerate(notebook.cells)]
+
+
+def _read(path):
+    """Return the text of a file, and a complaint if it is not UTF-8."""
+    try:
+        return [path.read_text(encoding="utf-8")]
+    except UnicodeDecodeError as error:
+        return ["", f"not UTF-8: byte {error.start} is {error.object[error.start]:#x}"]
+
+
+def _of_page(path, root):
     """Check a Markdown page. Its numbers must stand in its examples or in the project's settings."""
-    text = path.read_text(encoding="utf-8")
-    yield from _about_text(path.parent, [("page", text)])
+    text, *broken = _read(path)
+    if broken:
+        yield from broken
+        return
+    yield from _about_text(path, root, [("page", text)], frozenset(_names_of_examples(text)))
     examples = "".join(re.findall(r"```.*?```", text, re.DOTALL))
-    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    settings = (root / "pyproject.toml").read_text(encoding="utf-8")
     known = {*_numbers(examples), *_numbers(settings), MOST_LINES}
     # The minutes in the table of notebooks are compared with the notebooks elsewhere.
     prose = re.sub(r"```.*?```|^\|.*$", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -99,71 +148,89 @@ def _of_page(path):
         yield f"the text says {number}, which no example of the page has"
 
 
-def _of_module(path):
+def _names_of_examples(text):
+    for _, language, code in markdown_checks.fences(text):
+        if language == "python":
+            yield from name_checks.names_in(code)
+
+
+def _of_module(path, root):
     """Check docstrings: a number in prose must stand in the example below it, or in the code."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
-            node
-        ):
-            prose, _, example = ast.get_docstring(node).partition("Examples\n--------\n")
-            example, _, _sources = example.partition("References\n----------\n")
-            prose, _, _sources = prose.partition("References\n----------\n")
-            code = ast.unparse(ast.Module(node.body[1:], []))
-            for number in _unfounded(prose, {*_numbers(example), *_numbers(code)}):
-                name = getattr(node, "name", "module")
-                yield f"docstring of {name}: it says {number}, which neither example nor code has"
+    source, *broken = _read(path)
+    if broken:
+        yield from broken
+        return
+    for line, complaint in markdown_checks.slips_of_the_hand(source):
+        yield f"line {line}: {complaint}"
+    try:
+        tree = name_checks.parsed(source)
+    except SyntaxError as error:
+        yield f"line {error.lineno}: not Python: {error.msg}"
+        return
+    for node, name, docstring in _docstrings(tree):
+        for complaint in [
+            *name_checks.about_docstring(ast.get_docstring(node, clean=False), root),
+            *formula_checks.about_plain_text(docstring),
+        ]:
+            yield f"docstring of {name}: {complaint}"
+        prose, _, example = docstring.partition("Examples\n--------\n")
+        example, _, _sources = example.partition("References\n----------\n")
+        prose, _, _sources = prose.partition("References\n----------\n")
+        if not _unfounded(prose, {*_numbers(example)}):
+            continue
+        code = ast.unparse(ast.Module(node.body[1:], []))
+        for number in _unfounded(prose, {*_numbers(example), *_numbers(code)}):
+            yield f"docstring of {name}: it says {number}, which neither example nor code has"
 
 
-def _about_text(folder, texts):
+def _docstrings(tree):
+    """Return what has a docstring in a module: node, name, docstring."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            if docstring := ast.get_docstring(node):
+                yield node, getattr(node, "name", "module"), docstring
+            waiting.extend(reversed(node.body))
+
+
+def _about_text(path, root, texts, own_names):
+    """Check all that is text in a notebook or page."""
+    folder, is_page = path.parent, path.suffix == ".md"
+    every_heading = [h.words for _, text in texts for h in markdown_checks.headings(text)]
     level = 0
     for place, text in texts:
-        plain = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         if re.search(PATH, text):
             yield f"{place}: a path of one machine"
         if SKIPPING.search(text):
             yield f"{place}: a marker of nbval"
-        for hashes in re.findall(r"^(#+) ", plain, re.MULTILINE):
-            if len(hashes) > level + 1 or (len(hashes) == 1 and level):
-                yield f"{place}: heading of level {len(hashes)} after level {level}"
-            level = len(hashes)
-        for words, target in re.findall(r"\[([^\]]*)\]\(([^)]*)\)", plain):
-            if words.strip().lower() in {"", "here", "link", "this", "click here"}:
-                yield f"{place}: a link whose text, {words!r}, does not say where it leads"
-            if "://" not in target and not _is_there(folder, target, texts):
-                yield f"{place}: link to {target}, which is not there"
+        for line, words in markdown_checks.paragraphs(text):
+            if re.match(r"\W{0,2}Predict\b", words) and not words.startswith("**Predict.**"):
+                yield f"{place}, line {line}: a question to the reader begins with **Predict.**"
+        for heading in markdown_checks.headings(text):
+            if heading.level > level + 1 or (heading.level == 1 and level):
+                yield f"{place}, line {heading.line}: heading of level {heading.level} after level {level}"
+            level = heading.level
+        for line, complaint in [
+            *markdown_checks.form(text),
+            *series_checks.about_formulas(text),
+            *series_checks.about_links(text, folder, every_heading, is_page),
+            *series_checks.about_series(text, root),
+            *name_checks.about_names(text, root, folder, own_names),
+        ]:
+            yield f"{place}, line {line}: {complaint}"
+    if path.name not in HEADINGS_MAY_REPEAT:
+        for place, complaint in series_checks.about_headings(texts):
+            yield f"{place}: {complaint}"
     if not texts or not texts[0][1].startswith("# "):
         yield "it does not begin with a title"
 
 
-def _is_there(folder, target, texts):
-    """Say whether a link leads somewhere: to a file, and in a notebook to a heading of it."""
-    name, _, heading = target.partition("#")
-    path = folder / name
-    if not _leads_somewhere(path):
-        return False
-    if not path.exists():  # a practice copy, whose headings are its lesson's
-        return not heading
-    if heading and path.suffix == ".ipynb":
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        texts = [("", "".join(c["source"])) for c in cells if c["cell_type"] == "markdown"]
-    elif name:
-        return True
-    return not heading or heading in _anchors(texts)
-
-
-def _anchors(texts):
-    """Return what headings are called in links: JupyterLab keeps their case, and - stands for a blank."""
-    headings = re.findall(r"^#+ +(.*?) *$", "\n".join(text for _, text in texts), re.MULTILINE)
-    return {heading.replace(" ", "-") for heading in headings}
-
-
-def _leads_somewhere(path):
-    # A clean checkout has no practice copies: what counts is that `make practice` writes this one.
-    folder = Path(os.path.normpath(path)).parent
-    if folder.name == "practice" and (folder.parent / "notebooks").is_dir():
-        return is_written(path)
-    return path.exists()
+def _about_named_error(cell, text):
+    """A cell that raises on purpose says beforehand what will be raised."""
+    for output in cell.outputs:
+        if output.output_type == "error" and output.ename not in text.source:
+            yield f"it raises {output.ename}, which the text before it does not name"
 
 
 def _about_numbers(cells):
@@ -271,22 +338,79 @@ def _about_outputs(cell):
                 yield f"in its output, {meaning}"
 
 
-def everything():
-    """Return what the project keeps clean: notebooks, pages, and the package."""
-    return [
-        *notebooks(),
-        *sorted(ROOT.glob("*.md")),
-        *sorted((ROOT / "attention_lib").rglob("*.py")),
-    ]
+def everything(root=ROOT):
+    """Return what a project keeps clean: notebooks, pages, and the package."""
+    package = sorted((root / "attention_lib").rglob("*.py"))
+    return [*notebooks(root), *sorted(root.glob("*.md")), *package]
+
+
+def disagreements(paths):
+    """Return what is wrong between files: each a path and a sentence. Needs all of them to be complete."""
+    documents = [document for path in paths for document in _documents(path)]
+    texts = [document for document in documents if document[0].suffix != ".py"]
+    for path, place, complaint in [
+        *series_checks.about_papers(documents),
+        *series_checks.about_repeats(texts),
+    ]:
+        yield path, f"{place}: {complaint}"
+
+
+def _documents(path):
+    """Return the texts of a file: path, place, text."""
+    text, *broken = _read(path)
+    if broken:
+        return
+    if path.suffix == ".md":
+        yield path, "page", text
+    elif path.suffix == ".ipynb":
+        try:
+            cells = json.loads(text)["cells"]
+        except (ValueError, KeyError):
+            return  # complained of elsewhere
+        for number, cell in enumerate(cells):
+            if cell["cell_type"] == "markdown":
+                yield path, f"cell {number}", "".join(cell["source"])
+    else:
+        try:
+            tree = name_checks.parsed(text)
+        except SyntaxError:
+            return  # complained of elsewhere
+        for _, name, docstring in _docstrings(tree):
+            yield path, f"docstring of {name}", docstring
+
+
+def claims_of(path, since=""):
+    """Return the sentences of a notebook that a reviewer should read; those that are new since a revision."""
+    found = claims.claims(_cells(nbformat.read(path, as_version=4)))
+    if since:
+        command = ["git", "show", f"{since}:./{path.name}"]
+        shown = subprocess.run(command, cwd=path.parent, capture_output=True, encoding="utf-8")
+        if shown.returncode == 0:  # else the notebook was not there
+            before = claims.claims(_cells(nbformat.reads(shown.stdout, as_version=4)))
+            known = {claim.words for claim in before}
+            found = [claim for claim in found if claim.words not in known]
+    return found
 
 
 def main(arguments):
     """Check what is named, or everything; return the exit code."""
+    paths = [Path(argument).resolve() for argument in arguments if not argument.startswith("--")]
+    options = [argument for argument in arguments if argument.startswith("--")]
+    if unknown := [o for o in options if o != "--claims" and not o.startswith("--since=")]:
+        print(f"hygiene.py: no option {unknown[0]}; there are --claims and --since=REVISION")
+        return 2
+    if options:
+        since = next((o.partition("=")[2] for o in options if "=" in o), "")
+        for path in paths or [path for path in everything() if path.suffix == ".ipynb"]:
+            for claim in claims_of(path, since):
+                print(f"{path.name}: {claim.place}: {claim.what}: {claim.words}")
+        return 0
     failed = False
-    for path in [Path(argument).resolve() for argument in arguments] or everything():
-        for complaint in complaints(path):
-            failed = True
-            print(f"{path.name}: {complaint}")
+    paths = paths or everything()
+    alone = ((path, complaint) for path in paths for complaint in complaints(path))
+    for path, complaint in [*alone, *disagreements(paths)]:
+        failed = True
+        print(f"{path.name}: {complaint}")
     return int(failed)
 
 

@@ -21,9 +21,9 @@ DROPPED = [
 ]
 
 
-def notebooks():
-    """Return the notebooks of the project, without the copies that JupyterLab keeps of them."""
-    inside = (ROOT / "notebooks").rglob("*.ipynb")
+def notebooks(root=None):
+    """Return the notebooks of a project, without the copies that JupyterLab keeps of them."""
+    inside = ((root or ROOT) / "notebooks").rglob("*.ipynb")
     return sorted(path for path in inside if ".ipynb_checkpoints" not in path.parts)
 
 

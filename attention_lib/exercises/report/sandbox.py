@@ -2,7 +2,7 @@
 
 In the sandbox there is the student's folder, copied and alone, and what Python needs, read-only:
 no network, no other process, no home. Python, the packages and the fonts are those of whoever
-makes the report. Needs Linux, and bubblewrap (`bwrap`), which every distribution has.
+makes the report. Needs Linux, and bubblewrap, which every distribution has.
 """
 
 import contextlib

@@ -302,9 +302,9 @@ ROWS = [
         (
             "moodle",
             [
-                "Identifier,Full name,scaling,softmax,Grade,Maximum Grade",
-                "Participant 17,Ann Lee,1,0,1,2",
-                "Ben,Ben,0,1,1,2",
+                "Identifier,Full name,scaling,softmax,Grade,Maximum Grade,Last modified (grade)",
+                "Participant 17,Ann Lee,1,0,1,2,",
+                "Ben,Ben,0,1,1,2,",
             ],
         ),
         (

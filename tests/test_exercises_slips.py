@@ -181,7 +181,8 @@ SAME = {
     ("softmax jacobian", "the off-diagonal terms with the wrong sign"): [("~absolute",)],
     ("softmax jacobian", "the sign reversed"): [("~negative",)],
     ("softmax jacobian", "the diagonal alone"): [
-        ("the square taken off twice on the diagonal", "~nothing")
+        ("the square taken off twice on the diagonal", "~nothing"),
+        ("the square taken off twice on the diagonal", "~ones", "~one more"),
     ],
     ("softmax jacobian", "a_j (1 - a_k) everywhere"): [("~no matrix", "~turned")],
     ("softmax jacobian", "a vector instead of a matrix"): [

@@ -4,6 +4,8 @@ from ..catalogue import EXERCISES
 from .writing import counted
 
 FORMS = ("table", "moodle", "canvas", "nbgrader")
+# Without this column Moodle's importer (mod/assign/feedback/offline) takes no file.
+MOODLE_NEEDS = "Last modified (grade)"
 # The header of what nbgrader exports.
 NBGRADER = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
@@ -22,7 +24,8 @@ def as_lines(rows, submissions, form="table"):
     form : str
         "table"; "moodle", as its grading worksheet, whose Identifier it matches; "canvas", as
         its gradebook's import, with the points possible in the second line; or "nbgrader", as
-        `nbgrader export` writes it, a line per student and assignment.
+        `nbgrader export` writes it, a line per student and assignment. nbgrader's is compared
+        with its own in a test; the other two follow Moodle's importer and Canvas' description.
 
     Examples
     --------
@@ -32,8 +35,8 @@ def as_lines(rows, submissions, form="table"):
     >>> rows = [Row("a.ipynb", "softmax", "right", ""), Row("a.ipynb", "scaling", "raised", "")]
     >>> for line in as_lines(rows, submissions, "moodle"):
     ...     print(*line, sep=",")
-    Identifier,Full name,scaling,softmax,Grade,Maximum Grade
-    Participant 17,Ann,0,1,1,2
+    Identifier,Full name,scaling,softmax,Grade,Maximum Grade,Last modified (grade)
+    Participant 17,Ann,0,1,1,2,
     """
     rows = [row for row in rows if row.exercise in EXERCISES]  # not a name that was misspelt
     exercises = list(counted(rows))
@@ -47,7 +50,7 @@ def as_lines(rows, submissions, form="table"):
     }
     if form == "moodle":
         return [
-            ["Identifier", "Full name", *exercises, "Grade", "Maximum Grade"],
+            ["Identifier", "Full name", *exercises, "Grade", "Maximum Grade", MOODLE_NEEDS],
             *(
                 [
                     f"Participant {number}" if number else student,
@@ -55,6 +58,7 @@ def as_lines(rows, submissions, form="table"):
                     *points,
                     sum(points),
                     most,
+                    "",
                 ]
                 for (student, number), points in columns.items()
             ),

@@ -113,24 +113,24 @@ class Judge:
 
         The new one runs the cells before it again, for what they define, and leaves it out.
         """
-        left, at, skipped = self.seconds, 0, set()
+        left, skipped = self.seconds, set()
         for _ in range(MOST_PROCESSES):
-            number = 0
+            number, start = 0, None
             try:
                 with Process(launch, self.stop) as process:
-                    limit = time.monotonic() + left
+                    start = time.monotonic()
                     for number, cell in enumerate(code):
                         if number not in skipped:
                             account.reached.add(number)
-                            self._run(process, cell, number, account, limit)
-                            left = limit - time.monotonic()
+                            self._run(process, cell, number, account, start + left)
                 return
             except Ended as ended:
                 account.end(number, *ended.args)
-                left = max(limit - time.monotonic(), 0) if number or account.reached else 0
                 skipped.add(number)
-                at = number + 1
-            if left < self.seconds / 20 or at >= len(code) or self.stop.is_set():
+            if start is None or number + 1 == len(code) or self.stop.is_set():
+                return
+            left -= time.monotonic() - start
+            if left < self.seconds / 20:
                 return
 
     def _run(self, process, cell, number, account, limit):

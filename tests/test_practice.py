@@ -139,8 +139,9 @@ def test_every_notebook_gets_a_copy_with_room_for_its_guesses(lesson):
     assert asked >= 3
     assert sum(cell.cell_type == "raw" for cell in made.cells) == asked
     texts = ["".join(cell.source) for cell in made.cells if cell.cell_type == "markdown"]
-    # A question whose answer begins a section of its own has nothing to fold.
-    assert sum(practice.FOLDED.partition("\n")[0] in text for text in texts) >= asked - 1
+    summary = practice.FOLDED.partition("\n")[0]
+    assert sum(summary in text for text in texts) == asked
+    assert practice.TO_TRY.search("\n".join(texts)) is None
     for target in re.findall(r"\]\(([^)#:]+)[^):]*\)", "\n".join(texts)):
         path = Path(os.path.normpath(ROOT / "practice" / target))
         assert path.exists() or practice.is_written(path), target

@@ -421,7 +421,7 @@ def _draw_figure(grid, numbers, heading=None):
         _draw_panel(ax, panel, max(room, ax.bbox.width / figure.dpi))
     if heading is not None:
         heading = figure.suptitle(with_glyphs(heading), usetex=False, family=font_families())
-        _wrap(heading, WIDEST)
+        wrap(heading, WIDEST)
     _arrange(figure, axes, heading)
     _draw_all_numbers(list(_pairs(axes, grid)), numbers)
     return figure, axes
@@ -448,14 +448,14 @@ def _draw_panel(ax, panel, room=None):
     if panel.title is not None:
         ax.set_title(with_glyphs(panel.title), pad=8 + above, **style)
         if room is not None:
-            _wrap(ax.title, room)
+            wrap(ax.title, room)
         elif above:
             _make_room_for_title(ax)
     if panel.colorbar and kind != "mask":
         _draw_colorbar(ax, image, kind)
 
 
-def _wrap(text, room):
+def wrap(text, room):
     """Break a title into lines of at most so many inches; a formula is left whole."""
     words, wide = text.get_text(), text.get_window_extent().width / text.figure.dpi
     if wide > room and words.count("$") < 2:

@@ -784,9 +784,14 @@ def _numbers(values):
 
 def _listed(x, y, names=None):
     # What is nothing beside the rest of its series may be rounding noise of either sign: call it 0.
-    x, y = (np.where(np.abs(v) < 1e-9 * np.nanmax(np.abs(v), initial=0), 0, v) for v in (x, y))
+    x, y = (np.where(np.abs(v) < 1e-9 * _largest_finite(v), 0, v) for v in (x, y))
     names = names or [""] * len(x)
     return " ".join(f"{name} {_pair(a, b)}".strip() for a, b, name in zip(x, y, names, strict=True))
+
+
+def _largest_finite(values):
+    sizes = np.abs(values)
+    return sizes[np.isfinite(sizes)].max(initial=0)
 
 
 def _pair(a, b):

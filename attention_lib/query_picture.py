@@ -20,6 +20,7 @@ from .heatmap import (
     make_opaque,
     plot_heatmap,
     tick_text,
+    wrap,
 )
 from .tokens import LITERAL, drawable, font_families, with_glyphs
 
@@ -106,7 +107,8 @@ def plot_query(steps, V, query=0, *, step=None, queries=None, keys=None, title=N
             _make_pale(panels[name])
     words = f"Query {drawable(row_names[i])}" if title is None else with_glyphs(title)
     style = {"family": font_families(), "size": "large"} | LITERAL
-    figure.text(0.5, 1, words, ha="center", va="top", **style)
+    heading = figure.text(0.5, 1, words, ha="center", va="top", **style)
+    wrap(heading, np.ptp([end for ax in panels.values() for end in ax.bbox.intervalx]) / figure.dpi)
     _fit(figure, panels)
     return figure
 
@@ -188,7 +190,8 @@ def _mark_heights(ax, ticks):
 def _draw_mixing(ax, ax_output, a, V, output, hidden, key_names):
     """Draw each value times its weight under its key, and the sum of all of them at the right."""
     # A weight of 0 takes nothing, whatever the value is.
-    shares = np.where(a == 0, 0.0, a * V.T)
+    with np.errstate(invalid="ignore"):
+        shares = np.where(a == 0, 0.0, a * V.T)
     finite = np.abs([*shares[np.isfinite(shares)], *output[np.isfinite(output)]])
     limit = float(finite.max(initial=0)) or 1.0
     features = list(range(V.shape[1]))

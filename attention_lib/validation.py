@@ -16,6 +16,7 @@ _BEYOND = 2**48  # entries that no array can have
 # and bfloat16, whose roundings change a sum by up to 2**-8, is often passed on as float32.
 _ROUNDED = {"bfloat16": 2**-5, "float16": 2**-8, "float32": 2**-8}
 _SUM_ROUNDED = 1e-3
+_SMALLEST_ROUNDED = 2**-25  # half the step between the smallest numbers of float16
 
 
 def as_numbers(where, name, value):
@@ -251,6 +252,7 @@ def distributions(where, name, value):
     array = as_rows(where, name, value)
     total = array.sum(axis=-1)
     tolerance = _ROUNDED.get(np.asarray(value).dtype.name, _SUM_ROUNDED)
+    tolerance += array.shape[-1] * _SMALLEST_ROUNDED  # of weights so small that each is rounded far
     wrong = (np.abs(total - 1) > tolerance) & (total != 0)  # a row with NaN has no sum to judge
     if (array < 0).any() or wrong.any():
         raise ValueError(
@@ -313,19 +315,45 @@ def steps(where, value):
             f"{where}: steps must be what attention_steps returned, with S, S_scaled, A and output. "
             f"Got {type(value).__name__}. scaled_dot_product_attention keeps only two of the four."
         )
-    return [picture(where, name, getattr(value, name)) for name in names]
+    S, S_scaled, A, output = (picture(where, name, getattr(value, name)) for name in names)
+    if not (S.shape == S_scaled.shape == A.shape and len(A) == len(output)):
+        raise ValueError(
+            f"{where}: S, S_scaled and A of the steps must have one shape, (n_q, n_k), and the output a row "
+            f"per query. Got shapes {S.shape}, {S_scaled.shape}, {A.shape} and {output.shape}. Are they "
+            "steps of one call?"
+        )
+    return [S, S_scaled, A, output]
 
 
 def values_of_steps(where, V, A, output):
     """Return V as a matrix of numbers: the values that made these weights into this output."""
     V = picture(where, "V", V)
+    wrong = ""
     if V.shape != (A.shape[1], output.shape[1]):
+        wrong = f"Got shape {V.shape}."
+    elif not _agree(A, V, output):
+        wrong = f"Got that shape, but A V is not the output: it is {_first_row(A, V)} in row 0."
+    if wrong:
         raise ValueError(
             f"{where}: V must have a row per key and a column per feature of the output, "
-            f"(n_k, d_v) = {(A.shape[1], output.shape[1])}. Got shape {V.shape}. Are these the values "
-            "that the steps were made with?"
+            f"(n_k, d_v) = {(A.shape[1], output.shape[1])}, and mixed by A it must give the output. "
+            f"{wrong} Are these the values that the steps were made with?"
         )
     return V
+
+
+@np.errstate(all="ignore")
+def _agree(A, V, output):
+    """Say whether A V is the output, as closely as half precision tells; infinities are not judged."""
+    judged = np.isfinite(output)
+    mixed = A @ np.where(np.isfinite(V), V, 0)
+    size = np.abs(V[np.isfinite(V)]).max(initial=1)
+    return bool((np.abs(mixed - output) <= 0.01 * size)[judged].all())
+
+
+@np.errstate(all="ignore")
+def _first_row(A, V):
+    return np.array2string((A[:1] @ V)[0, :4], precision=3)
 
 
 def row_of_steps(where, query, n_q):

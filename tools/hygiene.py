@@ -12,6 +12,7 @@ line per complaint; exit code 1 if there is any. What each kind is about stands 
 """
 
 import ast
+import base64
 import json
 import re
 import subprocess
@@ -28,6 +29,7 @@ import series_checks
 from refresh import METADATA
 from surroundings import ROOT, notebooks
 
+DENSITY = 1.5  # pixels of a figure for one of the page, as attention_lib.figures draws
 MOST_LINES = 15
 MOST_WORDS = 150
 
@@ -307,6 +309,28 @@ def _about_code(cell):
                 yield f"imports {node.module}: take public names from attention_lib"
 
 
+def _about_form_of_picture(output, page):
+    """Find a figure that is stored in another form than `show` gives it, as its size on the page."""
+    data = output.get("data", {})
+    if "image/png" not in data or "<img" not in page:
+        return
+    if output.output_type != "display_data" or set(data) != {
+        "text/html",
+        "image/png",
+        "text/plain",
+    }:
+        yield "a figure in another form than show(...) gives it"
+    pixels = int.from_bytes(base64.b64decode(data["image/png"][:64])[16:20], "big")  # of a PNG file
+    wide = round(pixels / DENSITY)
+    stated = [
+        re.findall(r' width="(\d+)"', page),
+        [output.metadata.get("image/png", {}).get("width")],
+    ]
+    for (width,) in ([*found, None][:1] for found in stated):
+        if width is None or abs(int(width) - wide) > 1:
+            yield f"a figure that is {wide} pixels wide is shown {width} wide"
+
+
 def _about_outputs(cell):
     raises = "raises-exception" in cell.metadata.get("tags", [])
     errors = [output for output in cell.outputs if output.output_type == "error"]
@@ -328,6 +352,7 @@ def _about_outputs(cell):
             yield "a figure without a text alternative; draw it with show(...)"
         elif "image/png" in data and f'base64,{data["image/png"].strip()}"' not in page:
             yield "the picture on the page is another one than that of LaTeX and other exports"
+        yield from _about_form_of_picture(output, page)
         if "for which there are no words" in data.get("text/plain", ""):
             yield "a figure of which the description says nothing"
         if "<img" in page and not re.search(r'<img alt="[^"]{20,}"', page):

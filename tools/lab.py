@@ -9,7 +9,7 @@ the links between practice, notebooks and solutions lead somewhere.
 import os
 import sys
 
-from practice import FIRST, ROOT, copy_of, lessons, update
+from practice import FIRST, ROOT, copy_of, lessons, say, update
 
 # Neither the question about news nor a look for updates: once installed, all works offline. Only
 # the defaults change; a reader's own settings come before them.
@@ -34,7 +34,7 @@ def main(options):
             "python -m pip install -c constraints.txt -r requirements.txt"
         )
     told, _ = update()
-    print(*told, sep="\n")
+    say(told)
     (first,) = [lesson for lesson in lessons() if lesson.stem == FIRST]
     # The reading edition where no practice copy could be made, in a checkout that is read-only.
     first = copy_of(first) if copy_of(first).is_file() else first

@@ -40,7 +40,7 @@ def differences(stored, drawn):
 def _difference(stored, drawn):
     try:
         pictures = [Image.open(io.BytesIO(file)) for file in (stored, drawn)]
-        old, new = (np.asarray(picture.convert("RGB"), dtype=float) for picture in pictures)
+        old, new = (np.asarray(picture.convert("RGBA"), dtype=float) for picture in pictures)
     except OSError as error:
         return f"the stored picture cannot be read ({error})"
     if old.shape != new.shape:

@@ -154,14 +154,17 @@ def news(before, now):
 
 def _read(path):
     try:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
+        # Some editors put a byte order mark in front.
+        notebook = json.loads(path.read_text(encoding="utf-8-sig"))
         sections(notebook)  # as much of a notebook's form as is needed
         for cell in notebook["cells"]:
             cell["metadata"].keys()
         notebook["metadata"].get(RECORD)
     except OSError as error:
         raise Unreadable("it is a folder" if path.is_dir() else error.strerror) from None
-    except ValueError as error:
+    except UnicodeEncodeError:
+        raise Unreadable("it holds half a character, which no text can") from None
+    except (ValueError, RecursionError) as error:
         raise Unreadable(f"it is not JSON: {error}") from None
     except (KeyError, TypeError, AttributeError):
         raise Unreadable("it has not the form of a notebook") from None
@@ -225,8 +228,9 @@ def update(root=ROOT, fresh=()):
     try:
         folder.mkdir(exist_ok=True)
     except FileExistsError:
+        what = "a link that leads nowhere" if folder.is_symlink() else "a file"
         return [
-            f"{folder} is a file. Practice copies need a folder of that name: rename it."
+            f"{folder} is {what}. Practice copies need a folder of that name: rename it."
         ], False
     except OSError as error:
         return [_cannot_write(folder, error)], False
@@ -272,6 +276,10 @@ def update(root=ROOT, fresh=()):
             told.append(f"{path.name} is new. Your old copy is {aside.name}.")
         else:
             written.append(path.name)
+    if orphans := _orphans(root):
+        told.append(
+            f"No notebook of the series belongs to {', '.join(orphans)} any more. What you wrote stays there."
+        )
     if written and kept:
         told.insert(0, f"New in practice: {', '.join(written)}.")
     elif written:
@@ -300,6 +308,20 @@ def _command(names):
     return f"{'py' if os.name == 'nt' else 'python3'} tools/practice.py --fresh {' '.join(names)}"
 
 
+def say(told):
+    """Print what there is to tell, on terminals of any encoding as well."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    print(*told, sep="\n", flush=True)
+
+
+def _orphans(root):
+    """Return the copies whose notebook has gone, or has another name now."""
+    known = {copy_of(lesson) for lesson in lessons(root)}
+    copies = sorted((root / "practice").glob("[0-9][0-9]_*_practice.ipynb"))
+    return [path.name for path in copies if path not in known]
+
+
 def main(arguments=None):
     """Write the copies and say what is new; return the exit code."""
     parser = argparse.ArgumentParser(
@@ -307,18 +329,22 @@ def main(arguments=None):
     )
     parser.add_argument(
         "--fresh",
+        action="extend",
         nargs="+",
         default=[],
         metavar="NOTEBOOK",
         help="make these copies anew, such as 03_softmax; the old ones are kept beside them",
     )
-    chosen = [Path(name).stem for name in parser.parse_args(arguments).fresh]
+    # A reader may name the copy instead of its notebook.
+    chosen = [
+        Path(name).stem.removesuffix("_practice") for name in parser.parse_args(arguments).fresh
+    ]
     names = [lesson.stem for lesson in lessons()]
     for name in chosen:
         if name not in names:
             parser.error(f"there is no notebook {name}; there are {', '.join(names)}")
     told, well = update(ROOT, chosen)
-    print(*told, sep="\n")
+    say(told)
     return 0 if well else 1
 
 

@@ -1,4 +1,4 @@
-"""Exercises of notebook 07: what a control shows, and when training stalls."""
+"""Exercises of notebook 07: what a control shows, and when training is slow."""
 
 import numpy as np
 
@@ -173,15 +173,15 @@ def _other_two():
 
 # Queries and keys of 1024 features and standard deviation s: the spread of their scores is
 # s^2 times 32 times the scale, which is 1 for a and c, 32 for b and d.
-STALLED_RUNS = Exercise(
-    "stalled runs",
+SLOW_RUNS = Exercise(
+    "slow runs",
     lambda: [False, True, False, True],
     cases=[()],
     notice="What counts is how far the scores spread at the start; the scale is one of the ways to set it.",
 )
 
 
-@STALLED_RUNS.mistake(
+@SLOW_RUNS.mistake(
     "all runs without a scale",
     "In one of these two runs the vectors are so short that the scores spread by about 1 all the same. Which of "
     "the four have rows that are one-hot before training?",
@@ -190,52 +190,52 @@ def _without_scale():
     return [False, True, True, False]
 
 
-@STALLED_RUNS.mistake(
+@SLOW_RUNS.mistake(
     "only the usual case",
-    "That one stalls. Is there another run whose scores spread as far, although it has the scale?",
+    "That one is slow. Is there another run whose scores spread as far, although it has the scale?",
 )
 def _usual():
     return [False, True, False, False]
 
 
-@STALLED_RUNS.mistake(
+@SLOW_RUNS.mistake(
     "only the long vectors",
-    "That one stalls. What do the scores of vectors of standard deviation 1 look like without a scale?",
+    "That one is slow. What do the scores of vectors of standard deviation 1 look like without a scale?",
 )
 def _long():
     return [False, False, False, True]
 
 
-@STALLED_RUNS.mistake(
+@SLOW_RUNS.mistake(
     "all but the usual case with a scale",
-    "Two of these three stall. How far do the scores of short vectors spread, without a scale?",
+    "Two of these three are slow. How far do the scores of short vectors spread, without a scale?",
 )
 def _all_others():
     return [False, True, True, True]
 
 
-@STALLED_RUNS.mistake(
+@SLOW_RUNS.mistake(
     "all of them",
-    "Two of them learn. In which two do the scores spread by about 1 at the start?",
+    "Two of them are not slow. In which two do the scores spread by about 1 at the start?",
 )
 def _everyone():
     return [True, True, True, True]
 
 
-@STALLED_RUNS.mistake(
+@SLOW_RUNS.mistake(
     "none of them",
-    "Two of them stall. In which two are the rows one-hot before training?",
+    "Two of them are slow. In which two are the rows one-hot before training?",
 )
 def _nobody():
     return [False, False, False, False]
 
 
-@STALLED_RUNS.mistake(
+@SLOW_RUNS.mistake(
     "the runs that learn",
-    "Those that you call stalled have scores that spread by about 1. Do broad rows pass gradients on?",
+    "Those that you call slow have scores that spread by about 1. Do broad rows pass gradients on?",
 )
 def _learning():
     return [True, False, True, False]
 
 
-ALL = [CEILING, CONTROLS, STALLED_RUNS]
+ALL = [CEILING, CONTROLS, SLOW_RUNS]

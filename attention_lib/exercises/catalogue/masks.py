@@ -104,8 +104,8 @@ def _renormalised(S_scaled, mask):
 @MASKED_WEIGHTS.mistake(
     "no maximum subtracted",
     "The mask is right. But when all visible scores are very low or very high, entry {entry} is {got} instead of "
-    "{want}: the exponentials leave the range of a float. What does the softmax at the top of the notebook do "
-    "before it takes exponentials?",
+    "{want}: the exponentials leave the range of a float. What does a softmax for scores of any size do before it "
+    "takes exponentials?",
 )
 def _no_maximum(S_scaled, mask):
     exponentials = np.exp(np.where(mask, S_scaled, -np.inf))
@@ -115,8 +115,8 @@ def _no_maximum(S_scaled, mask):
 @MASKED_WEIGHTS.mistake(
     "no maximum subtracted, and exponentials multiplied by 0",
     "Right on ordinary scores. When scores are very low or very high, entry {entry} is {got} instead of {want}: "
-    "the exponentials leave the range of a float, hidden ones too. Could the mask come before them, and the "
-    "softmax at the top of the notebook do the rest?",
+    "the exponentials leave the range of a float, hidden ones too. Could the mask come before them, and a "
+    "softmax do the rest?",
 )
 def _exponentials_times_zero(S_scaled, mask):
     exponentials = np.exp(S_scaled) * mask

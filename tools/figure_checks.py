@@ -439,7 +439,7 @@ def _told_apart(ax, series):
         if one.kind != other.kind or _is_written(ax, one.name) or _is_written(ax, other.name):
             continue
         if any(
-            len({*map(tuple, part.colours[0]), *sum(part.colours, [])}) > 2 for part in (one, other)
+            len({colour for bar in part.colours for colour in bar}) > 2 for part in (one, other)
         ):
             continue  # many colours in one series: a colour map
         if one.marker != other.marker or one.style != other.style:
@@ -535,9 +535,11 @@ def _wrong_look(one, handle, page):
     colours = {to_hex(_over(c, page)) for c in colours if c[3]}
     if drawn and colours and not drawn & colours:
         yield f"{one} is drawn in {_listed(drawn)}, but the legend shows it in {_listed(colours)}."
-    elif marker is not None and one.kind in ("line", "row of points") and not len(one.whiskers):
-        if (marker, style) != (one.marker, one.style) and not one.marker.startswith("marker of"):
-            yield f"{one} is drawn with another marker or line style than the legend shows."
+    # The sample of error bars is a line without a marker, that of a scatter has no style.
+    elif marker is None or len(one.whiskers) or one.marker.startswith("marker of"):
+        return
+    elif (marker, style) != (one.marker, one.style):
+        yield f"{one} is drawn with another marker or line style than the legend shows."
 
 
 def _look(handle):
@@ -622,9 +624,9 @@ def _kind_of_map(cmap):
     if np.ptp(light) > 0.2 and (_climbs(light) or _climbs(light[::-1])):
         return "sequential"
     for course in (light, -light):  # the middle is the lightest, or the darkest
-        if _climbs(course[:33]) and _climbs(course[:31:-1]):
-            if abs(light[0] - light[-1]) < 0.5 * np.ptp(light):
-                return "diverging"
+        ends = abs(light[0] - light[-1])
+        if _climbs(course[:33]) and _climbs(course[:31:-1]) and ends < 0.5 * np.ptp(light):
+            return "diverging"
     return "neither"
 
 
@@ -704,7 +706,7 @@ def _text_complaints(figure):
 
 
 def _texts(figure):
-    found = [text for text in figure.texts]
+    found = list(figure.texts)
     for ax in [part for top in figure.axes for part in (top, *top.child_axes)]:
         if isinstance(ax, Axes) and ax.get_visible():
             titles = [ax.title, ax._left_title, ax._right_title]

@@ -582,7 +582,7 @@ def test_name_beside_a_line_needs_no_legend():
 
 @pytest.mark.parametrize("axis", ["x", "y"])
 def test_log_scale_that_says_so_is_no_fault(axis):
-    ax = plt.subplots(figsize=(5, 4))[1]
+    ax = plt.figure(figsize=(5, 4)).add_axes((0.2, 0.2, 0.7, 0.7))
     ax.plot(X, X, "k")
     ax.set(**{"xlabel": "d_k", "ylabel": "loss"} | {f"{axis}label": "width, log scale"})
     ax.set(**{f"{axis}scale": "log", f"{axis}ticks": [1, 4], f"{axis}ticklabels": [1, 4]})

@@ -19,6 +19,7 @@ from base64 import b64decode
 from pathlib import Path
 from typing import NamedTuple
 
+import figure_checks
 import nbformat
 import numpy as np
 import pytest
@@ -123,6 +124,7 @@ class Run(NamedTuple):
     second: list  # and when it was run again at once
     calls: list  # arguments and result of each call of attention
     figures: list  # every figure that it has shown
+    places: list  # of each: the number of its cell among all cells, None when that ran again
 
 
 def execute(cell, namespace):
@@ -156,7 +158,7 @@ def described(drawn):
 @functools.cache
 def run(path):
     """Run each code cell twice, in order."""
-    calls, namespace, attend = [], {}, attention._attend
+    calls, places, first, second, namespace, attend = [], [], [], [], {}, attention._attend
     FIGURES.clear()
 
     def recorded(*arguments):
@@ -168,9 +170,12 @@ def run(path):
         patch.chdir(path.parent)
         patch.setattr(figures, "show", described)
         patch.setattr(attention, "_attend", recorded)
-        code = cells(path, "code")
-        twice = [(execute(cell, namespace), execute(cell, namespace)) for cell in code]
-    return Run(*map(list, zip(*twice, strict=True)), calls, list(FIGURES))
+        for place, cell in enumerate(read(path).cells):
+            if cell.cell_type == "code":
+                for written, its_place in ((first, place), (second, None)):
+                    written.append(execute(cell, namespace))
+                    places += [its_place] * (len(FIGURES) - len(places))
+    return Run(first, second, calls, list(FIGURES), places)
 
 
 def calls():
@@ -467,6 +472,22 @@ def test_every_text_in_a_figure_of_a_notebook_is_6_px_high_on_a_page_of_572_o52(
     for figure in run(path).figures:
         height, words = smallest_text(figure)
         assert height >= 6, words
+
+
+@of_each_notebook
+def test_nothing_is_wrong_with_a_figure_of_a_notebook(path):
+    """By what `tools/figure_checks.py` measures, in the figures of the one run."""
+    said, its_cells = [], read(path).cells
+    for place, figure in zip(run(path).places, run(path).figures, strict=True):
+        if place is None:
+            continue  # a second run draws the same, as another test says
+        texts = [cell.source for cell in its_cells[max(0, place - 1) : place + 2]]
+        found = [
+            *figure_checks.complaints(figure),
+            *figure_checks.complaints_beside(figure, "\n".join(texts)),
+        ]
+        said += [f"cell {place}, {sentence}" for sentence in found]
+    assert list(dict.fromkeys(said)) == []
 
 
 def test_no_notebook_prints_a_warning_about_glyphs_o42():

@@ -53,6 +53,7 @@ REPORT_WITH_FILES = (
 # Run for real, below.
 RUN_HERE = {
     "python tools/hygiene.py",
+    "python tools/hygiene.py --claims",
     "python3 tools/practice.py",
     ".venv/bin/python -m attention_lib.exercises report FOLDER",
     REPORT_WITH_FILES,
@@ -146,6 +147,7 @@ def test_report_runs_a_practice_copy(tmp_path):
 
 def test_hygiene_runs():
     run(sys.executable, "tools/hygiene.py")
+    assert "05_masks.ipynb" in run(sys.executable, "tools/hygiene.py", "--claims")
 
 
 def test_lab_says_so_where_jupyterlab_is_not_installed(tmp_path):

@@ -104,7 +104,7 @@ def test_a_mistake_of_the_extremes_is_not_named_in_a_batch(doubling):
     assert outcome_of(feedback) == ("right", "")
     assert feedback.text == "Even."
     assert feedback.remarks == (
-        "It is for one matrix: on a batch of shape (2, 1) it gives other numbers. A function "
+        "Your function is for one matrix: on a batch of shape (2, 1) it gives other numbers. A function "
         "that leaves the axes in front of the last two alone would serve both.",
     )
 
@@ -899,7 +899,7 @@ def test_an_answer_that_writes_into_the_same_memory_each_time_is_right():
 
     feedback = check("scaling", answer)
     assert outcome_of(feedback) == ("right", "")
-    assert "It is for one matrix" in feedback.remarks[0]
+    assert "Your function is for one matrix" in feedback.remarks[0]
 
 
 def test_an_answer_that_takes_its_own_tools_away_hurts_only_itself():

@@ -1186,7 +1186,7 @@ def padding_key_by_key(lengths, n_k):
     return mask
 
 
-MATRIX = "It is for one matrix: on a batch of shape"
+MATRIX = "Your function is for one matrix: on a batch of shape"
 LIST = "It returns a list"
 FLOAT32 = "It computes in float32, which is enough here."
 PRINTS = "What it prints is not shown here"

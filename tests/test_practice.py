@@ -136,7 +136,7 @@ def test_every_notebook_gets_a_copy_with_room_for_its_guesses(lesson):
     made = nbformat.from_dict(practice.practice_copy(source, lesson))
     nbformat.validate(made)
     asked = sum("**Predict.**" in "".join(cell["source"]) for cell in source["cells"])
-    assert asked >= 3
+    assert asked >= 3 or lesson.stem == "10_write_it_all"  # where there is nothing to predict
     assert sum(cell.cell_type == "raw" for cell in made.cells) == asked
     texts = ["".join(cell.source) for cell in made.cells if cell.cell_type == "markdown"]
     summary = practice.FOLDED.partition("\n")[0]
@@ -334,7 +334,9 @@ def test_links_to_copies_that_the_tool_writes_are_right_without_them(checkout):
     for wrong in ("04_masks_practice", "03_softmax", "03_softmax_practice_kept_1"):
         (checkout / "practice" / f"{wrong}.ipynb").write_text("{}")
         page.write_text(f"# Page\n\n[mine](../practice/{wrong}.ipynb)\n")
-        assert complaints(page) == [f"page: link to ../practice/{wrong}.ipynb, which is not there"]
+        assert complaints(page) == [
+            f"page, line 3: link to ../practice/{wrong}.ipynb, which is not there"
+        ]
 
 
 def test_git_ignores_the_copies_and_clean_leaves_them():

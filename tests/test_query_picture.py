@@ -136,6 +136,19 @@ def test_no_text_is_given_to_latex(monkeypatch):
     assert figure.texts[0].get_text() == "50% of a_b"
 
 
+def test_an_infinite_value_behind_a_weight_of_0_takes_nothing():
+    values = [[1.0], [np.inf]]
+    steps = attention_steps(np.eye(2), np.eye(2), values, causal=True)
+    ax = panels(plot_query(steps, values, 0))
+    assert cells(ax["output"])[0, 0] == 1.0
+
+
+def test_a_long_title_is_broken_and_leaves_the_figure_as_wide_as_its_panels():
+    steps = attention_steps(Q, K, V)
+    wide = plot_query(steps, V, title="word " * 60).get_figwidth()
+    assert wide <= 1.1 * plot_query(steps, V, title="word").get_figwidth()
+
+
 def test_changes_nothing_of_its_input():
     steps, values = attention_steps(Q, K, V), V.copy()
     before = [step.copy() for step in steps]
@@ -151,8 +164,14 @@ def test_changes_nothing_of_its_input():
         ({"query": -1}, ValueError, r"rows 0 to 4. Got -1"),
         ({"query": "night"}, TypeError, r"number of a row.*'night'.*tokens.index"),
         ({"step": "values"}, ValueError, r"step must be one of 'scores', .*'weighted_values'"),
-        ({"V": V[:3]}, ValueError, r"\(n_k, d_v\) = \(5, 4\). Got shape \(3, 4\)"),
+        ({"V": V[:3]}, ValueError, r"\(n_k, d_v\) = \(5, 4\),.*Got shape \(3, 4\)"),
         ({"V": Q[:, :2]}, ValueError, r"Got shape \(5, 2\)"),
+        ({"V": 100 * V}, ValueError, r"A V is not the output: it is .*\[.* in row 0"),
+        (
+            {"steps": attention_steps(Q, K, V)._replace(S=np.ones((9, 9)))},
+            ValueError,
+            r"must have one shape.*\(9, 9\), \(5, 5\)",
+        ),
         ({"keys": ["a"]}, ValueError, "keys needs one label per column. Got 1"),
         ({"queries": ["a"]}, ValueError, "queries needs one label per row. Got 1"),
         ({"steps": (1, 2)}, TypeError, "steps must be what attention_steps returned"),

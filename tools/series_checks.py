@@ -99,10 +99,10 @@ def _about_link(link, address, folder, own_headings, is_page):
         return
     path, _, fragment = address.partition("#")
     target = Path(os.path.normpath(folder / path))
-    if target.parent.name == "practice" and target.name.endswith("_practice.ipynb"):
+    if target.parent.name == "practice" and (target.parent.parent / "notebooks").is_dir():
         # A clean checkout has no practice copies: what counts is that their notebook is there.
-        name = target.name.replace("_practice", "")
-        target = target.parent.parent / "notebooks" / name
+        lesson = target.name.removesuffix("_practice.ipynb")
+        target = target.parent.parent / "notebooks" / f"{lesson}.ipynb"
     if path.startswith("/"):
         yield f"{kind} to {address}: it must start from the file's own folder"
         return

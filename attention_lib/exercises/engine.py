@@ -146,7 +146,7 @@ class _Trial:
         else:
             happens = "it gives other numbers"
         return (
-            f"It is for one matrix: on a batch of shape {shape} {happens}. A function that leaves the axes "
+            f"Your function is for one matrix: on a batch of shape {shape} {happens}. A function that leaves the axes "
             "in front of the last two alone would serve both."
         )
 

@@ -117,5 +117,10 @@ def test_a_call_without_arguments_collects_notebooks_doctests_and_tests():
     assert collected == {"attention_lib", "notebooks", "tests"}
     notebooks = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("notebooks/*.ipynb")}
     assert len(notebooks & {*names}) >= 8
-    modules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/test_*.py")}
+    # Skipped as a whole where a program that it drives is not installed.
+    modules = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.glob("tests/test_*.py")
+        if "importorskip(" not in path.read_text(encoding="utf-8")
+    }
     assert modules <= {*names}

@@ -1107,8 +1107,8 @@ def panels_of(count, shape, **options):
 
 
 def steps_of(n_q, n_k, d_v, **options):
-    steps = some_steps(n_q, n_k, d_v)
-    return plot_steps(steps, np.ones((n_k, d_v)), **options)
+    steps, V = some_steps(n_q, n_k, d_v), np.ones((n_k, d_v))
+    return plot_steps(steps._replace(output=steps.A @ V), V, **options)
 
 
 SOME_PANELS = [(2, 8), (2, LARGE), (3, 5), (4, 5), (5, 3), (7, 8), (12, 1), (12, 5), (12, 8)]

@@ -14,6 +14,10 @@ import numpy as np
 import pytest
 from series_checks import shapes_in_tables, shapes_that_disagree
 
+pytestmark = pytest.mark.usefixtures(
+    "drawing"
+)  # whatever another test left in matplotlib's settings
+
 LESSONS = sorted((Path(__file__).parent.parent / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 
 

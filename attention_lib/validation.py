@@ -5,7 +5,6 @@ shape, and where to look. Checks run before any arithmetic, so NumPy's own broad
 message is never what a reader sees.
 """
 
-import difflib
 import math
 import operator
 
@@ -478,6 +477,8 @@ def words_of_snapshot(where, sentence, words, known, whole, places):
 
 
 def _about_word(word, pieces, known):
+    import difflib  # here, for NumPy does not need it, and an unknown word is rare
+
     near = difflib.get_close_matches(word, [piece for piece in known if piece.isalpha()], 5, 0.6)
     shown = word if len(word) <= 40 else word[:39] + "…"
     cut = f", for the model {' + '.join(pieces)}" if 1 < len(pieces) < 8 else ""

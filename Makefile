@@ -1,6 +1,6 @@
 # Two commands for everybody:
 #   make lab     open the notebooks in JupyterLab, beginning with your practice copy of 00
-#   make test    run every test, and every notebook
+#   make test    run the tests, and every notebook
 # for readers:
 #   make practice
 #                your practice copies alone; what you wrote stays
@@ -8,6 +8,8 @@
 # and for whoever changes something:
 #   make refresh execute the notebooks again and store what they print and draw
 #                (NOTEBOOKS="notebooks/03_softmax.ipynb": these alone)
+#   make test-long
+#                the tests that take minutes: builds, sandboxes, broken copies of it all
 #   make test-oldest, make test-newest
 #                the tests at both ends of the supported versions
 #   make check-lab
@@ -36,7 +38,7 @@ TEST := .venv-test
 # A stamp file says that an environment is complete, and from which files it was made.
 PINS := constraints.txt pyproject.toml requirements.txt
 
-.PHONY: lab practice check-lab test refresh check-refresh test-oldest test-newest fuzz bench-validate snapshot check-snapshot lint format clean
+.PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate snapshot check-snapshot lint format clean
 
 lab: $(LAB)/ready
 	@$(LAB)/$(BIN)/python tools/lab.py
@@ -50,6 +52,9 @@ check-lab: $(LAB)/ready $(TEST)/ready
 
 test: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m pytest -n auto
+
+test-long: $(TEST)/ready
+	$(TEST)/$(BIN)/python -m pytest -n auto -m long
 
 refresh: $(TEST)/ready
 	$(TEST)/$(BIN)/python tools/refresh.py $(NOTEBOOKS)

@@ -93,8 +93,8 @@ def plot_atlas(A, tokens, *, marked=None, title=None):
     Examples
     --------
     >>> ax = plot_atlas([[[[0.75, 0.25], [0.5, 0.5]]] * 3] * 2, ["cat", "mat"])
-    >>> ax.get_ylabel(), [label.get_text() for label in ax.get_yticklabels(minor=True)]
-    ('Layer', ['0', '1'])
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('Head', 'Layer')
     """
     where = "plot_atlas"
     A = validation.weights_of_heads(where, "A", A)

@@ -118,6 +118,7 @@ def test_wheel_holds_the_package_and_nothing_else(built):
     assert names == package
 
 
+@pytest.mark.long
 def test_wheel_works_from_a_clean_folder(built, tmp_path):
     site = tmp_path / "site"
     quiet = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
@@ -131,6 +132,7 @@ def test_wheel_works_from_a_clean_folder(built, tmp_path):
     assert printed[1] == "right"
 
 
+@pytest.mark.long
 def test_source_archive_passes_its_tests_from_a_clean_folder(built, tmp_path):
     with tarfile.open(built[0]) as archive:
         archive.extractall(tmp_path, filter="data")

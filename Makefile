@@ -18,6 +18,10 @@
 #   make bench-validate
 #                what the checking of notebooks costs, beside other ways of doing it
 #   make lint    check style; make format mends it
+#   make site    the notebooks as a book and in JupyterLite, in build/site; it needs npm
+#                (SELF_HOSTED=1: with Pyodide beside it, so that no page asks another host)
+#   make test-site
+#                build the site, and open each page of it in Chromium
 #   make clean   remove the environments; practice copies stay
 # README.md has the plain commands for machines without make.
 
@@ -35,7 +39,7 @@ TEST := .venv-test
 # A stamp file says that an environment is complete, and from which files it was made.
 PINS := constraints.txt pyproject.toml requirements.txt
 
-.PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate lint format clean
+.PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate lint format clean site test-site
 
 lab: $(LAB)/ready
 	@$(LAB)/$(BIN)/python tools/lab.py
@@ -76,6 +80,12 @@ fuzz: $(TEST)/ready
 bench-validate: .venv-bench/ready
 	.venv-bench/$(BIN)/python tools/bench_validate.py
 
+site: .venv-site/ready site/node_modules/ready
+	.venv-site/$(BIN)/python tools/build_site.py $(if $(SELF_HOSTED),--self-hosted)
+
+test-site: site
+	.venv-site/$(BIN)/python tools/try_site.py
+
 lint: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m ruff check .
 	$(TEST)/$(BIN)/python -m ruff format --check .
@@ -85,7 +95,7 @@ format: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m ruff format .
 
 clean:
-	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench
+	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench .venv-site build site/node_modules
 
 define make_environment
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Try: make $(MAKECMDGOALS) PYTHON=python3.12")'
@@ -109,3 +119,12 @@ $(TEST)/ready: $(PINS)
 .venv-bench/ready: $(PINS)
 	@echo "Making an environment with other ways of checking notebooks in $(@D)."
 	$(call make_environment,-c constraints.txt -e '.[bench]')
+
+.venv-site/ready: $(PINS)
+	@echo "Making the environment that builds the site in $(@D)."
+	$(call make_environment,-c constraints.txt -e '.[site]')
+
+# npm checks each package against its hash in package-lock.json.
+site/node_modules/ready: site/package.json site/package-lock.json
+	cd site && npm ci --ignore-scripts
+	@touch $@

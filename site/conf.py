@@ -28,6 +28,7 @@ napoleon_use_ivar = True
 html_theme = "furo"
 html_title = "Attention, step by step"
 html_static_path = ["_static"]
+html_favicon = "_static/icon.svg"
 html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
 html_show_sphinx = False

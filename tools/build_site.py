@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 import urllib.request
 from pathlib import Path
 
@@ -70,14 +71,35 @@ def make_pages():
     filled = {
         "PICTURE": site_pages.opening_picture(overview),
         "NOTEBOOKS": site_pages.table_of_notebooks(taught),
-        "BOOK": site_pages.tree([p.with_suffix("").as_posix() for p in taught], "The notebooks"),
+        "BOOK": site_pages.tree(map(numbered, taught.items()), "The notebooks"),
         "SOLUTIONS": site_pages.tree([p.with_suffix("").as_posix() for p in solved], "Solutions"),
     }
     for name, text in filled.items():
         index = index.replace(f"%{name}%", text)
     write(PAGES / "index.md", index)
     api = (SOURCE / "api.md").read_text(encoding="utf-8")
-    write(PAGES / "api.md", api.replace("%FLOW%", attention_lib.__doc__.strip()))
+    write(PAGES / "api.md", api.replace("%FLOW%", flow()))
+
+
+def numbered(item):
+    """Return a page's line in the side bar, its number in front."""
+    path, notebook = item
+    return f"{path.stem[:2]} {site_pages.title_of(notebook)} <{path.with_suffix('').as_posix()}>"
+
+
+def flow():
+    """Return the diagram of the package's docstring."""
+    blocks = attention_lib.__doc__.split("\n\n    Q (", 1)[1].split("\n\n`attention_steps`")[0]
+    return textwrap.dedent("    Q (" + blocks)
+
+
+def levels():
+    """Give the captions of the side bar, which the theme calls headings, the level of one."""
+    bare = '<p class="caption" role="heading">'
+    for path in OUT.rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        if bare in page:
+            write(path, page.replace(bare, bare.replace(">", ' aria-level="2">')))
 
 
 def vendor():
@@ -200,6 +222,7 @@ def main(arguments=None):
     shutil.rmtree(OUT, ignore_errors=True)
     tools = os.pathsep.join([str(ROOT / "tools"), str(ROOT)])
     run(sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", PAGES, OUT, PYTHONPATH=tools)
+    levels()
     make_lite(chosen.self_hosted)
     print(f"The site is in {OUT.relative_to(ROOT)}: open index.html through a web server.")
 

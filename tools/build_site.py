@@ -17,9 +17,10 @@ import textwrap
 import urllib.request
 from pathlib import Path
 
-import attention_lib
 import site_pages
 from practice import copy_of, lessons
+
+import attention_lib
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "site"
@@ -164,8 +165,10 @@ def make_lite(self_hosted):
         page = site_pages.lite_copy(read(path), path.relative_to(ROOT))
         write(LITE / "contents" / copy_of(path).name, site_pages.dumped(page))
     found = wheels(LITE / "wheels")
-    stub = next(Path(sys.prefix).glob("share/jupyter/labextensions/@jupyterlite/*/static/pypi/widgetsnbextension-4*.whl"))
-    found["widgetsnbextension"] = shutil.copy(stub, LITE / "wheels") and LITE / "wheels" / stub.name
+    # Pyodide's kernel brings a stub of it, for its own copy is of no use without a server.
+    extension = Path(sys.prefix) / "share/jupyter/labextensions/@jupyterlite"
+    stub = next(extension.glob("*/static/pypi/widgetsnbextension-4*.whl"))
+    found["widgetsnbextension"] = Path(shutil.copy(stub, LITE / "wheels"))
     here = "../pyodide/" if self_hosted else CDN
     write(LITE / "files" / "lock" / "pyodide-lock.json", json.dumps(lock_file(found, here)))
     settings = read(SOURCE / "lite" / "jupyter-lite.json")

@@ -77,7 +77,7 @@ def _retargeted(text, depth):
         return f"]({up}lite/notebooks/index.html?path={found[1]})"
 
     text = re.sub(r"\]\((?:\.\./)+practice/([\w.]+)\)", there, text)
-    return re.sub(r"\]\((lite|(?:\.\./)+lite)/([^)]*)\)", r'](<\1/\2>)', text)
+    return re.sub(r"\]\((lite|(?:\.\./)+lite)/([^)]*)\)", r"](<\1/\2>)", text)
 
 
 def _box(output):
@@ -127,9 +127,7 @@ def lite_copy(notebook, lesson):
     for cell in page["cells"]:
         if cell["cell_type"] == "markdown":
             text = "".join(cell["source"])
-            text = re.sub(
-                r"\]\(\.\./notebooks/([\w/]+)\.ipynb", r"](../../notebooks/\1.html", text
-            )
+            text = re.sub(r"\]\(\.\./notebooks/([\w/]+)\.ipynb", r"](../../notebooks/\1.html", text)
             cell["source"] = text.splitlines(keepends=True)
     page["metadata"] = page["metadata"] | {
         "kernelspec": {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}

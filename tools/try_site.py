@@ -139,6 +139,7 @@ def book(browser, address, folder):
     page.wait_for_selector("ul.search li a", timeout=20_000)
     if not page.locator("ul.search a", has_text="softmax").count():
         complaints.append("the search does not find softmax")
+    page.wait_for_load_state("networkidle")  # the search reads the pages that it found
     page.goto(address + "embed.html")
     frame = page.frame_locator("iframe")
     page.locator("iframe").scroll_into_view_if_needed()

@@ -31,6 +31,7 @@ html_static_path = ["_static"]
 html_favicon = "_static/icon.svg"
 html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
+html_use_index = False
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False

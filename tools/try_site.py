@@ -73,9 +73,19 @@ def settled(page):
     page.wait_for_timeout(50)
 
 
-# The theme lets its article scroll, which is as bad as the page: the boxes inside are to do it.
-SIDEWAYS = """() => Math.max(...[document.documentElement, ...document.querySelectorAll('article')].map(
-    e => e.scrollWidth - e.clientWidth))"""
+# What hangs out of the window, and is in no box that scrolls; the theme cuts it off in silence.
+SIDEWAYS = """() => {
+    const boxed = (e) => {
+        for (let up = e; up && up.tagName !== 'ARTICLE'; up = up.parentElement)
+            if (['auto', 'scroll', 'hidden'].includes(getComputedStyle(up).overflowX))
+                if (up !== e || up.getBoundingClientRect().right <= innerWidth) return true;
+        return false;
+    };
+    const out = [...document.querySelectorAll('article *')].filter((e) => !boxed(e));
+    const right = Math.max(0, ...out.map((e) => e.getBoundingClientRect().right));
+    const root = document.documentElement;
+    return Math.round(Math.max(right - innerWidth, root.scrollWidth - root.clientWidth, 0));
+}"""
 TOO_SMALL = """() => [...document.querySelectorAll('.figure-of-notebook img')].filter(
     i => !i.complete || i.naturalWidth === 0 || i.getBoundingClientRect().width
         < Math.min(i.width, i.naturalWidth / 1.5) - 2).map(i => i.alt.slice(0, 40))"""

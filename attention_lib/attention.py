@@ -21,7 +21,7 @@ class AttentionSteps(NamedTuple):
     output: np.ndarray
 
 
-def attention_steps(Q, K, V, *, mask=None, causal=False, scale=None):
+def attention_steps(Q, K, V, *, mask=None, causal=False, offset=0, scale=None):
     """Run the four steps and keep what each one made.
 
     A mask hides keys between scaling and softmax.
@@ -42,6 +42,10 @@ def attention_steps(Q, K, V, *, mask=None, causal=False, scale=None):
     causal : bool
         Whether query i sees keys 0 to i only, also for n_q != n_k. With a mask too, both must
         allow a key.
+    offset : int, default 0
+        With causal: how many keys stand before the key of query 0, so that query i sees keys 0
+        to i + offset, as in `causal_mask`. For queries that are the last of the keys, as with
+        a cache: n_k - n_q.
     scale : float, optional
         Multiplies S. Left out, it is 1 / sqrt(d_k), d_k being the last axis of Q and K.
 
@@ -62,10 +66,11 @@ def attention_steps(Q, K, V, *, mask=None, causal=False, scale=None):
     ------
     ValueError
         If Q and K differ in d_k, K and V in n_k, batch axes do not broadcast, the mask does not
-        fit the scores or holds NaN or +inf, or scale is not finite.
+        fit the scores or holds NaN or +inf, scale is not finite, or there is an offset
+        without causal.
     TypeError
         If Q, K or V does not hold real numbers, mask neither booleans nor floats, causal is
-        not True or False, or scale is not one number.
+        not True or False, offset not a whole number, or scale not one number.
 
     Examples
     --------
@@ -83,10 +88,10 @@ def attention_steps(Q, K, V, *, mask=None, causal=False, scale=None):
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", eq. 1, arXiv:1706.03762.
     """
-    return _attend("attention_steps", Q, K, V, mask, causal, scale)
+    return _attend("attention_steps", Q, K, V, mask, causal, offset, scale)
 
 
-def scaled_dot_product_attention(Q, K, V, *, mask=None, causal=False, scale=None):
+def scaled_dot_product_attention(Q, K, V, *, mask=None, causal=False, offset=0, scale=None):
     """Mix the values by how well their keys match each query: softmax(Q K^T / sqrt(d_k)) V.
 
     The same computation as `attention_steps`, for when only the result and the weights
@@ -99,7 +104,9 @@ def scaled_dot_product_attention(Q, K, V, *, mask=None, causal=False, scale=None
     mask : array_like of bool or float, shape (..., n_q, n_k), optional
         Which keys a query may attend to, as for `attention_steps`: True may.
     causal : bool
-        Whether query i sees keys 0 to i only.
+        Whether query i sees keys 0 to i + offset only.
+    offset : int, default 0
+        How many keys stand before the key of query 0, as for `attention_steps`.
     scale : float, optional
         Multiplies S. Left out, it is 1 / sqrt(d_k), d_k being the last axis of Q and K.
 
@@ -132,37 +139,38 @@ def scaled_dot_product_attention(Q, K, V, *, mask=None, causal=False, scale=None
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", eq. 1, arXiv:1706.03762.
     """
-    steps = _attend("scaled_dot_product_attention", Q, K, V, mask, causal, scale)
+    steps = _attend("scaled_dot_product_attention", Q, K, V, mask, causal, offset, scale)
     return steps.output, steps.A
 
 
-def _attend(where, Q, K, V, mask, causal, scale):
+def _attend(where, Q, K, V, mask, causal, offset, scale):
     """Check everything in the name of the function `where`, then run the steps."""
-    return run(*checked(where, Q, K, V, mask, causal, scale))
+    return run(*checked(where, Q, K, V, mask, causal, offset, scale))
 
 
-def checked(where, Q, K, V, mask, causal, scale):
+def checked(where, Q, K, V, mask, causal, offset, scale):
     """Return the arguments of attention, fit for `run`; refuse them in the name of `where`."""
     Q, K, V = validation.queries_keys_and_values(where, Q, K, V)
     if mask is not None:
         mask = validation.mask(where, mask, "the scores", validation.scores_shape(Q, K, V))
     causal = validation.switch(where, "causal", causal)
+    offset = validation.causal_offset(where, offset, causal)
     if scale is not None:
         scale = validation.finite(
             where, "scale", scale, "it multiplies S, and left out it is 1 / sqrt(d_k)"
         )
-    return Q, K, V, mask, causal, scale
+    return Q, K, V, mask, causal, offset, scale
 
 
 @np.errstate(all="ignore")  # an extreme scale may overflow to inf, as the scores may
-def run(Q, K, V, mask, causal, scale):
+def run(Q, K, V, mask, causal, offset, scale):
     """Run the steps in order, on arguments that are `checked`."""
     S = attention_scores(Q, K)
     S_scaled = scale_scores(S, d_k=Q.shape[-1]) if scale is None else S * scale
     if mask is not None:
         S_scaled = apply_mask(S_scaled, mask)
     if causal:
-        S_scaled = apply_mask(S_scaled, causal_mask(*S.shape[-2:]))
+        S_scaled = apply_mask(S_scaled, causal_mask(*S.shape[-2:], offset=offset))
     A = softmax(S_scaled)
     output = weighted_values(A, V)
     return AttentionSteps(S, S_scaled, A, output)

@@ -173,6 +173,79 @@ def count(where, name, value):
     return number
 
 
+def offset(where, value):
+    """Return the number of keys before that of query 0 as an int, which may be below 0."""
+    number = _whole_number(value)
+    if number is None:
+        raise TypeError(
+            f"{where}: offset must be a whole number, how many keys stand before the key of query 0. Got "
+            f"{_brief(value)}. Where the queries are the last of the keys: n_k - n_q."
+        )
+    if abs(number) >= _BEYOND:
+        raise ValueError(
+            f"{where}: offset must be the length of an array, or minus that. Got {_brief_count(number)}."
+        )
+    return number
+
+
+def causal_offset(where, value, causal):
+    """Return the offset of a causal mask; without one there is nothing to move."""
+    number = offset(where, value)
+    if number and not causal:
+        raise ValueError(
+            f"{where}: offset says where the causal mask begins. Got offset = {number} with causal = False. "
+            "Add causal=True, or leave offset out."
+        )
+    return number
+
+
+def at_least_one(where, name, value):
+    """Return `value` as an int from 1 up."""
+    number = _whole_number(value)
+    if number is None:
+        raise TypeError(f"{where}: {name} must be a whole number, 1 or more. Got {_brief(value)}.")
+    if number < 1:
+        raise ValueError(f"{where}: {name} must be 1 or more. Got {number}.")
+    return number
+
+
+def tile(where, value):
+    """Return the numbers of queries and of keys in a tile."""
+    if not isinstance(value, (tuple, list)):
+        value = (value, value)
+    if len(value) != 2:
+        raise ValueError(
+            f"{where}: tile must be one number, or two: of queries and of keys. Got {value!r}."
+        )
+    return tuple(at_least_one(where, "tile", number) for number in value)
+
+
+def partials(where, *values):
+    """Return partial attentions of the same queries, as arrays of floats."""
+    for value in values:
+        if not all(hasattr(value, name) for name in ("maximum", "total", "output")):
+            raise TypeError(
+                f"{where}: it joins what partial_attention returned, with maximum, total and output. Got "
+                f"{type(value).__name__}."
+            )
+    parts = [
+        type(value)(*(as_numbers(where, name, getattr(value, name)) for name in value._fields))
+        for value in values
+    ]
+    shapes = [tuple(array.shape for array in part) for part in parts]
+    fit = all(maximum == total == output[:-1] for maximum, total, output in shapes)
+    try:
+        np.broadcast_shapes(*(output for _, _, output in shapes))
+    except ValueError:
+        fit = False
+    if not fit or len({output[-2:] for _, _, output in shapes}) != 1:
+        raise ValueError(
+            f"{where}: maximum and total must have shape (..., n_q) and output (..., n_q, d_v), the same n_q and "
+            f"d_v in each. Got shapes {' and '.join(map(str, shapes))}. Are they of the same queries?"
+        )
+    return parts
+
+
 def lengths(where, value, n_k):
     """Return the lengths of padded sequences as integers from 0 to n_k."""
     array = _real_array(where, "lengths", value)
@@ -478,7 +551,7 @@ def _brief(value):
 
 def _brief_count(number):
     """Return a large whole number in powers of 2, which never takes pages."""
-    return f"about 2**{number.bit_length() - 1}"
+    return f"about {'-' if number < 0 else ''}2**{number.bit_length() - 1}"
 
 
 def _whole_number(value):

@@ -24,8 +24,8 @@ def causal_mask(n_q, n_k=None, *, offset=0):
     Returns
     -------
     mask : ndarray of bool, shape (n_q, n_k)
-        True on and below the diagonal: a token sees itself. Without an offset the diagonal
-        starts at the top left, also for n_q != n_k, so that row i ends at key i; with offset =
+        True on and below the diagonal: a token sees itself. Also for n_q != n_k the diagonal
+        starts at the top left, so that row i ends at key i. An offset moves it to the right; with
         n_k - n_q it ends at the bottom right, so that the last query sees all keys.
 
     Raises
@@ -168,3 +168,23 @@ def apply_mask(S_scaled, mask):
         return np.where(mask, S_scaled, -np.inf)
     # -inf hides outright: added to a score of inf or NaN, it would give NaN.
     return np.where(np.isneginf(mask), -np.inf, S_scaled + mask)
+
+
+def hide(S_scaled, mask):
+    """Hide keys as `apply_mask` does, in S_scaled itself if it has room; nothing is checked."""
+    shape = np.broadcast_shapes(S_scaled.shape, mask.shape)
+    if mask.dtype == bool:
+        room = S_scaled if shape == S_scaled.shape else np.broadcast_to(S_scaled, shape).copy()
+        hidden = ~mask
+    else:
+        fits = shape == S_scaled.shape and np.can_cast(mask.dtype, S_scaled.dtype)
+        room = np.add(S_scaled, mask, out=S_scaled if fits else None)
+        hidden = np.isneginf(mask)
+    np.copyto(room, -np.inf, where=hidden)
+    return room
+
+
+def hide_later_keys(S_scaled, offset):
+    """Hide from query i, in place, the keys behind key i + offset; nothing is checked."""
+    for i in range(S_scaled.shape[-2]):
+        S_scaled[..., i, max(0, i + offset + 1) :] = -np.inf

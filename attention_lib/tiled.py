@@ -4,17 +4,16 @@ The weights of a block of keys, and what they mix, need three things to be joine
 another block: the largest score, the sum of the exponentials, and the output.
 """
 
-import functools
-import itertools
-import os
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from . import validation
-from .attention import checked
-from .masks import apply_mask, causal_mask
-from .steps.weighted_values import weighted_values
+from .attention import checked, run
+from .blocks import cut, spread, work_on
+from .masks import hide
+from .steps.weighted_values import mix
 
 
 class PartialAttention(NamedTuple):
@@ -95,7 +94,11 @@ def tiled_attention(
     """
     where = "tiled_attention"
     given = checked(where, Q, K, V, mask, causal, offset, scale)
-    return _in_tiles(*given, *_settings(where, tile, threads, progress)).output
+    settings = _settings(where, tile, threads, progress)
+    *batch, n_q, n_k = validation.scores_shape(*given[:3])
+    if math.prod(batch) * n_q * n_k <= math.prod(settings[0]):
+        return run(*given, keep=False).output  # no more scores than in one tile
+    return _in_tiles(*given, *settings, exact=False).output
 
 
 def partial_attention(
@@ -120,7 +123,8 @@ def partial_attention(
     K, V : array_like, shapes (..., n_k, d_k), (..., n_k, d_v)
         A block of the keys, and their values.
     mask : array_like of bool or float, shape (..., n_q, n_k), optional
-        The columns of the mask that belong to these keys.
+        Which of these keys a query may attend to, True may: the columns of the whole mask that
+        belong to this block.
     causal, offset
         As for `attention_steps`. For a block that begins at key `start` of all keys, the offset is
         smaller by `start`; it may be below 0.
@@ -154,7 +158,7 @@ def partial_attention(
     """
     where = "partial_attention"
     given = checked(where, Q, K, V, mask, causal, offset, scale)
-    return _in_tiles(*given, *_settings(where, tile, threads, progress))
+    return _in_tiles(*given, *_settings(where, tile, threads, progress), exact=True)
 
 
 @np.errstate(all="ignore")  # NaN and inf travel as documented
@@ -214,97 +218,167 @@ def _take(weight, output):
 
 
 def _settings(where, tile, threads, progress):
-    """Return the sizes of a tile, the number of threads and the bar, checked."""
-    return (
-        validation.tile(where, tile),
-        threads if threads is None else validation.at_least_one(where, "threads", threads),
-        validation.switch(where, "progress", progress),
-    )
+    """Return the sizes of a tile, the number of threads and what is put around the blocks, checked."""
+    tile = validation.tile(where, tile)
+    if threads is not None:
+        threads = validation.at_least_one(where, "threads", threads)
+    return tile, threads, validation.bar(where, progress)
 
 
-def _in_tiles(Q, K, V, mask, causal, offset, scale, tile, threads, progress):
-    """Attend to all keys, one tile of queries after the other; all arguments are checked."""
-    *batch, n_q, n_k = validation.scores_shape(Q, K, V)
-    if mask is not None:
-        batch = np.broadcast_shapes(tuple(batch), mask.shape[:-2])
-        mask = np.broadcast_to(mask, (*batch, n_q, n_k))
-    Q, K, V = (np.broadcast_to(array, (*batch, *array.shape[-2:])) for array in (Q, K, V))
-    scale = Q.shape[-1] ** -0.5 if scale is None else scale
-    of_weights = np.result_type(Q, K, *([mask] if mask is not None and mask.dtype != bool else []))
+def _in_tiles(Q, K, V, mask, causal, offset, scale, tile, threads, bar, exact):
+    """Attend to all keys, a block of queries after the other, on arguments that are `checked`.
+
+    Scores that are known to be small are not shifted, unless the maxima are wanted `exact`.
+    """
+    *_, n_q, n_k = validation.scores_shape(Q, K, V)
+    batch = validation.batch_axes(Q, K, V) if mask is None else validation.batch_axes(Q, K, V, mask)
+    added = [] if mask is None or mask.dtype == bool else [mask]
+    of_scores, of_weights = np.result_type(Q, K), np.result_type(Q, K, *added)
+    of_output = np.result_type(of_weights, V)
     made = PartialAttention(
         np.empty((*batch, n_q), of_weights),
         np.empty((*batch, n_q), of_weights),
-        np.empty((*batch, n_q, V.shape[-1]), np.result_type(of_weights, V)),
+        np.empty((*batch, n_q, V.shape[-1]), of_output),
     )
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else scale
+    shifted = exact or bool(added) or not _far_from_overflow(Q, K, V, scale)
+    Q, K = (np.ascontiguousarray(array, of_scores) for array in (Q, K))
+    if not shifted:
+        Q, scale = Q * scale, None
+    V = np.ascontiguousarray(V, of_output)
+    addable, unit = _addable(V, n_k)
+    all_finite = np.isfinite(V).all()
+    Q, K, V, mask = spread((*batch, n_q, n_k), Q, K, V, mask)
+    addable = np.broadcast_to(addable, V.shape)
+    rooms = []  # for the scores of a tile, one for each thread: to pop and to append are one step each
 
     def work(place):
-        index, rows = place
-        first = offset + rows.start
-        part = _attend(
-            Q[index][rows],
+        index, block = place
+        try:
+            room = rooms.pop()
+        except IndexError:
+            room = np.empty(min(n_q, tile[0]) * min(n_k, tile[1]), of_scores)
+        tiles = _Tiles(
+            Q[index][block],
             K[index],
-            V[index],
-            None if mask is None else mask[index][rows],
-            first if causal else None,
+            None if mask is None else mask[index][block],
+            offset + block.start if causal else n_k,
             scale,
             tile[1],
+            room,
         )
-        for whole, piece in zip(made, part, strict=True):
-            whole[index][rows] = piece
+        maximum, total, output = (array[index][block] for array in made)
+        _attend(tiles, addable[index], unit, shifted, maximum, total, output)
+        if not all_finite:
+            _attend_again(tiles, V[index], maximum, total, output)
+        rooms.append(room)
 
-    places = list(itertools.product(np.ndindex(*batch), _slices(n_q, tile[0])))
-    for place in places:
-        work(place)
+    work_on(cut(batch, n_q, tile[0]), work, threads, bar)
     return made
 
 
-@np.errstate(all="ignore")  # NaN and inf travel as documented
-def _attend(Q, K, V, mask, offset, scale, size):
-    """Attend to all keys with a tile of queries, one tile of keys after the other."""
-    n_k = len(K) if offset is None else max(0, min(len(K), offset + len(Q)))
-    parts = [_tile(Q, K, V, mask, offset, scale, keys) for keys in _slices(n_k, size)]
-    none = PartialAttention(
-        np.full(len(Q), -np.inf, np.result_type(Q, K)),
-        np.zeros(len(Q), np.result_type(Q, K)),
-        np.zeros((len(Q), V.shape[-1]), V.dtype),
-    )
-    whole = functools.reduce(merge, parts, none)
-    if np.isfinite(V).all():
-        return whole
-    # Which values are taken at all is known only now: a weight may be 0 beside later keys.
-    output = np.zeros_like(whole.output)
-    for keys in _slices(n_k, size):
-        S_scaled = _scores(Q, K, mask, offset, scale, keys)
-        A = _weights(S_scaled, whole.maximum, whole.total)
-        output += weighted_values(A, V[keys])
-    return whole._replace(output=output)
+@np.errstate(all="ignore")  # NaN and inf are found here, and left to others
+def _far_from_overflow(Q, K, V, scale):
+    """Say whether exp(score) stays within a third of the range of exponents, so needs no shift.
+
+    No score is larger than the longest query times the longest key (Cauchy and Schwarz). Another
+    third is for the values, and the last for the sums.
+    """
+    third = math.log(np.finfo(np.result_type(Q, K)).max) / 3
+    longest = [math.sqrt(np.einsum("...d,...d->...", M, M).max(initial=0)) for M in (Q, K)]
+    largest = float(max(V.max(initial=0), -V.min(initial=0)))  # float: not compared as float32
+    # NaN is in no order with anything, so either comparison fails.
+    return longest[0] * longest[1] * abs(scale) <= third and largest <= math.exp(third)
 
 
-def _tile(Q, K, V, mask, offset, scale, keys):
-    """Attend to one tile of keys."""
-    S_scaled = _scores(Q, K, mask, offset, scale, keys)
-    maximum = S_scaled.max(axis=-1)
-    exponentials = np.exp(S_scaled - np.where(np.isneginf(maximum), 0, maximum)[:, np.newaxis])
-    total = exponentials.sum(axis=-1)
-    V = np.where(np.isfinite(V[keys]), V[keys], 0)
-    return PartialAttention(maximum, total, _weights(S_scaled, maximum, total) @ V)
+def _addable(V, n_k):
+    """Return values of which n_k can be added up, zeros in place of NaN and inf, and their unit.
+
+    The unit is a power of 2: 1, or for values near the end of the range so much smaller that no
+    digit changes.
+    """
+    finite = np.isfinite(V)
+    V = V if finite.all() else np.where(finite, V, 0)
+    room = np.finfo(V.dtype).max / max(1, 2 * n_k)
+    if max(V.max(initial=0), -V.min(initial=0)) <= room:
+        return V, 1
+    unit = 0.5 ** math.ceil(math.log2(2 * n_k))
+    return V * unit, unit
 
 
-def _scores(Q, K, mask, offset, scale, keys):
-    """Return the scaled scores of one tile of keys, hidden ones at -inf."""
-    S_scaled = Q @ K[keys].T * scale
-    if mask is not None:
-        S_scaled = apply_mask(S_scaled, mask[:, keys])
-    if offset is not None:
-        seen = causal_mask(*S_scaled.shape, offset=offset - keys.start)
-        S_scaled = apply_mask(S_scaled, seen)
-    return S_scaled
+class _Tiles:
+    """The scaled scores of some queries, one tile of keys after the other, each in the same room.
+
+    Query i sees keys 0 to i + offset. Tiles in which no query may see a key are left out.
+    """
+
+    def __init__(self, Q, K, mask, offset, scale, size, room):
+        self.Q, self.K, self.mask, self.offset, self.scale = Q, K, mask, offset, scale
+        self.room = room
+        seen = min(len(K), max(0, offset + len(Q)))
+        self.places = [slice(start, min(start + size, seen)) for start in range(0, seen, size)]
+        if mask is not None and mask.dtype == bool:
+            self.places = [keys for keys in self.places if mask[:, keys].any()]
+
+    def __iter__(self):
+        """Yield which keys they are, and their scores, hidden ones at -inf."""
+        for keys in self.places:
+            n_q, n_k = len(self.Q), keys.stop - keys.start
+            S = self.room[: n_q * n_k].reshape(n_q, n_k)
+            np.matmul(self.Q, self.K[keys].T, out=S)
+            if self.scale is not None:
+                S *= self.scale
+            if self.mask is not None:
+                S = hide(S, self.mask[:, keys])
+            later = max(0, self.offset + 1 - keys.start)  # columns before are seen by every query
+            if later < n_k:
+                hidden = ~np.tri(n_q, n_k - later, self.offset - keys.start - later, bool)
+                np.copyto(S[:, later:], -np.inf, where=hidden)
+            yield keys, S
 
 
-def _weights(S_scaled, maximum, total):
-    shift = np.where(np.isneginf(maximum), 0, maximum)
-    return np.exp(S_scaled - shift[:, np.newaxis]) / np.where(total == 0, 1, total)[:, np.newaxis]
+@np.errstate(all="ignore")  # exp may underflow to 0, and is meant to; NaN and inf are documented
+def _attend(tiles, V, unit, shifted, maximum, total, output):
+    """Add up exponentials, and values weighted with them, tile by tile, into the arrays given."""
+    maximum[:], total[:], output[:] = -np.inf if shifted else 0, 0, 0
+    ones, share, mixed = np.ones(len(V), total.dtype), np.empty_like(total), np.empty_like(output)
+    for keys, S in tiles:
+        if shifted:
+            _shift(S, maximum, total, output)
+        np.exp(S, out=S)
+        total += np.matmul(S, ones[: S.shape[1]], out=share)  # faster than S.sum(axis=1)
+        output += np.matmul(S, V[keys], out=mixed)
+    output /= np.where(total == 0, 1, total)[:, np.newaxis]
+    if unit != 1:
+        output /= unit
 
 
-def _slices(n, size):
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+def _shift(S, maximum, total, output):
+    """Make the maximum that of these scores too, and subtract it from them and from what was added up.
+
+    What was added up has exp(-maximum) as a factor, so that is a multiplication.
+    """
+    before = maximum.copy()
+    np.maximum(before, S.max(axis=1), out=maximum)
+    shift = _number(maximum)
+    S -= shift[:, np.newaxis]
+    rescaled = np.exp(before - shift)
+    total *= rescaled
+    output *= rescaled[:, np.newaxis]
+
+
+def _number(maximum):
+    """Return what to subtract: the maximum, or the lowest number where it is -inf."""
+    return np.maximum(maximum, np.finfo(maximum.dtype).min)
+
+
+@np.errstate(all="ignore")  # as the values are
+def _attend_again(tiles, V, maximum, total, output):
+    """Make the output from the final weights, for values with NaN or inf among them.
+
+    A weight of 0 takes nothing of them, and which are 0 is known only beside all other keys.
+    """
+    shift, total = _number(maximum)[:, np.newaxis], np.maximum(total, 1)[:, np.newaxis]
+    output[:] = 0
+    for keys, S in tiles:
+        output += mix(np.exp(S - shift) / total, V[keys])

@@ -25,6 +25,8 @@ def as_numbers(where, name, value):
     Integers and booleans become float64 (an int8 product would wrap), float16 and bfloat16
     become float32 (float16 scores overflow early), wider floats stay as they are.
     """
+    if type(value) is np.ndarray and value.dtype.kind == "f" and value.itemsize >= 4:
+        return value  # what arrives most: fit as it is
     array = _real_array(where, name, value)
     if array.dtype.kind in "biu":
         return array.astype(np.float64)
@@ -142,8 +144,13 @@ def mask(where, value, scores, shape):
 
 def scores_shape(Q, K, V):
     """Return the shape of the scores of Q and K, with the batch axes of all three."""
-    batch = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
-    return (*batch, Q.shape[-2], K.shape[-2])
+    return (*batch_axes(Q, K, V), Q.shape[-2], K.shape[-2])
+
+
+def batch_axes(*arrays):
+    """Return the axes before the last two, broadcast; NumPy's way takes its time when they are equal."""
+    shapes = [array.shape[:-2] for array in arrays]
+    return shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
 
 
 def switch(where, name, value):
@@ -218,6 +225,20 @@ def tile(where, value):
             f"{where}: tile must be one number, or two: of queries and of keys. Got {value!r}."
         )
     return tuple(at_least_one(where, "tile", number) for number in value)
+
+
+def bar(where, progress):
+    """Return what to put around things that are waited for: a bar of tqdm, or nothing."""
+    if not switch(where, "progress", progress):
+        return iter
+    try:
+        from tqdm import tqdm
+    except ImportError as error:
+        raise ImportError(
+            f"{where}: progress=True shows a bar of the package tqdm, which is not installed. Install it "
+            'with "pip install tqdm", or leave progress out.'
+        ) from error
+    return tqdm
 
 
 def partials(where, *values):
@@ -565,7 +586,7 @@ def _whole_number(value):
 def _check_batches(where, **arrays):
     """Check that all axes before the last two broadcast against one another."""
     try:
-        np.broadcast_shapes(*(array.shape[:-2] for array in arrays.values()))
+        batch_axes(*arrays.values())
     except ValueError as error:
         shapes = ", ".join(f"{name} has shape {array.shape}" for name, array in arrays.items())
         names = " and ".join(arrays)

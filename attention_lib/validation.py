@@ -358,6 +358,28 @@ def distributions(where, name, value):
     return array
 
 
+def row_of_weights(where, name, value):
+    """Return one row of weights, which sums to 1, as floats."""
+    array = distributions(where, name, value)
+    if array.ndim != 1 or len(array) == 0:
+        raise ValueError(
+            f"{where}: {name} must be one row of weights, (n_k,). Got shape {array.shape}. "
+            "A row of the matrix is A[i]."
+        )
+    return array
+
+
+def weights_of_heads(where, name, value):
+    """Return the weights of all heads of a model, as floats."""
+    array = as_numbers(where, name, value)
+    if array.ndim != 4 or array.shape[2] != array.shape[3] or array.size == 0:
+        raise ValueError(
+            f"{where}: {name} must have shape (layers, heads, n, n). Got shape {array.shape}. "
+            "all_weights(sentence) gives it."
+        )
+    return array
+
+
 def gradient(where, name, value, of, shape):
     """Return a gradient as floats, of the shape of the array that it is the gradient of."""
     array = as_numbers(where, name, value)
@@ -505,6 +527,90 @@ def choice(where, name, value, allowed):
         raise ValueError(
             f"{where}: {name} must be one of {', '.join(map(repr, allowed))}. Got {value!r}."
         )
+
+
+def text(where, name, value):
+    """Return a text."""
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"{where}: {name} must be a text, str. Got {_brief(value)}.")
+
+
+def words_of_snapshot(where, sentence, words, known, whole, places):
+    """Check that a snapshot of a model can read a sentence, given as (word, pieces) pairs.
+
+    Parameters
+    ----------
+    where, sentence : str
+        The function, and what it was given.
+    words : list of (str, tuple of str)
+        The words of the sentence, with the model's pieces of each.
+    known : collection of str
+        The pieces that the snapshot holds.
+    whole : int
+        How many pieces the model has.
+    places : int
+        How many tokens the snapshot has a place for.
+    """
+    if not words:
+        raise ValueError(f"{where}: a sentence needs at least one word. Got {sentence!r}.")
+    strange = {word: pieces for word, pieces in words if not set(pieces) <= set(known)}
+    if strange:
+        told = [_about_word(word, pieces, known) for word, pieces in list(strange.items())[:3]]
+        more = f" And {len(strange) - 3} more." if len(strange) > 3 else ""
+        raise ValueError(
+            f"{where}: the snapshot knows {len(known)} of the model's {whole} word pieces. "
+            f"{' '.join(told)}{more} known_words() lists them all."
+        )
+    count = 2 + sum(len(pieces) for _, pieces in words)
+    if count > places:
+        raise ValueError(
+            f"{where}: a sentence has at most {places} tokens, with [CLS] and [SEP]. Got {count}. "
+            "Cut it in two."
+        )
+
+
+def _about_word(word, pieces, known):
+    import difflib  # here, for NumPy does not need it, and an unknown word is rare
+
+    near = difflib.get_close_matches(word, [piece for piece in known if piece.isalpha()], 5, 0.6)
+    shown = word if len(word) <= 40 else word[:39] + "…"
+    cut = f", for the model {' + '.join(pieces)}" if 1 < len(pieces) < 8 else ""
+    return f"Not {shown!r}{cut}; " + (
+        f"near to it: {', '.join(near)}." if near else "nothing near."
+    )
+
+
+def layer_of_model(where, layer, count, holder):
+    """Return the number of a layer, from 0."""
+    return _number_below(where, "layer", layer, count, f"{holder} layers")
+
+
+def head_of_model(where, head, count):
+    """Return the number of a head, from 0."""
+    return _number_below(where, "head", head, count, "a layer has heads")
+
+
+def _number_below(where, name, value, count, holder):
+    number = _whole_number(value)
+    rule = f"{where}: {name} must be a whole number from 0: {holder} 0 to {count - 1}."
+    if number is None:
+        raise TypeError(f"{rule} Got {_brief(value)}.")
+    if not 0 <= number < count:
+        raise ValueError(f"{rule} Got {number}.")
+    return number
+
+
+def stored_sentence(where, tokens, stored, sentences, computed=0):
+    """Return the place of a sentence among those that are stored, by its tokens."""
+    if tokens in stored:
+        return stored[tokens]
+    rule = "what the whole model does is stored for a few sentences only"
+    if computed:
+        rule += f"; for others ask layers 0 to {computed - 1}"
+    raise ValueError(
+        f"{where}: {rule}. Got {' '.join(tokens[1:-1])!r}. Stored are: {' '.join(sentences)}"
+    )
 
 
 def colour_limit(where, limit, kind):

@@ -130,6 +130,7 @@ def test_practice_tool_runs_without_anything_installed(tmp_path):
     assert told.startswith("Your practice copies are ready")
 
 
+@pytest.mark.long
 def test_report_runs_a_practice_copy(tmp_path):
     folder = small_checkout(tmp_path)
     run(sys.executable, "tools/practice.py", cwd=folder)

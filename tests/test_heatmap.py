@@ -267,6 +267,7 @@ def test_tokens_are_drawn_literally(what, monkeypatch):
     assert texts(ax.yaxis) == texts(ax.xaxis) == tokens
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(st.lists(st.text(max_size=20), min_size=8, max_size=8))
 def test_any_text_is_a_token(tokens):
@@ -540,6 +541,7 @@ def test_equal_numbers_have_equal_colours_in_compared_panels():
     assert_allclose(one, same)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_can_be_read_on_every_colour(kind):
     low = 0 if kind == "weights" else -1
@@ -710,6 +712,7 @@ def test_larger_matrix_has_a_larger_figure_up_to_a_page():
     assert (large < 11).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pattern", ["all", "half", "chessboard"])
 def test_200_tokens_are_drawn_with_few_artists(pattern):
     """A patch for each of 20 000 hidden cells would take minutes."""
@@ -776,7 +779,7 @@ def test_steps_are_drawn_in_order():
         assert_allclose(ax.images[0].get_array(), step)
         assert texts(ax.yaxis) == ["a", "b", "c"]
         assert ax.get_ylabel() == "Query"
-    assert [ax.get_xlabel() for ax in drawn] == ["Key", "Key", "Key", "Value dimension"]
+    assert [ax.get_xlabel() for ax in drawn] == ["Key", "Key", "Key", "Feature"]
     assert [texts(ax.xaxis) for ax in drawn] == [["k", "l", "m", "n"]] * 3 + [["0", "1"]]
     assert figure.get_suptitle() == "Steps"
 
@@ -1141,7 +1144,16 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("draw", READ.values(), ids=READ)
+OFTEN = ["one 5", "one, notes", "mask", "3 panels of 5", "steps 5", "steps large"]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        pytest.param(draw, id=name, marks=[] if name in OFTEN else pytest.mark.long)
+        for name, draw in READ.items()
+    ],
+)
 def test_every_text_is_6_px_high_on_a_page_of_572(draw, smallest_text):
     figure = draw()
     height, words = smallest_text(figure)
@@ -1254,6 +1266,7 @@ def no_latex(monkeypatch):
     monkeypatch.setattr("matplotlib.texmanager.TexManager.make_png", run)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_latex")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_text_is_drawn_without_latex(kind):
@@ -1317,6 +1330,7 @@ figure.savefig({str(tmp_path / "figure.png")!r})
     return len(done.stderr.splitlines())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "setting", ["plt.rcParams['font.family'] = 'No Such Font'", ""], ids=["no font", "no glyph"]
 )

@@ -18,6 +18,9 @@
 #   make bench-validate
 #                what the checking of notebooks costs, beside other ways of doing it
 #   make lint    check style; make format mends it
+#   make release VERSION=0.2.0
+#                version, changelog, tests, commit, tag, archives and hashes in dist; nothing is sent
+#                (DRY_RUN=1: what stands in the way, and the notes)
 #   make clean   remove the environments; practice copies stay
 # README.md has the plain commands for machines without make.
 
@@ -35,7 +38,7 @@ TEST := .venv-test
 # A stamp file says that an environment is complete, and from which files it was made.
 PINS := constraints.txt pyproject.toml requirements.txt
 
-.PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate lint format clean
+.PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate lint format release clean
 
 lab: $(LAB)/ready
 	@$(LAB)/$(BIN)/python tools/lab.py
@@ -86,6 +89,9 @@ format: $(TEST)/ready
 
 clean:
 	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench
+
+release: $(TEST)/ready
+	$(TEST)/$(BIN)/python tools/release.py $(if $(DRY_RUN),--dry-run) $(VERSION)
 
 define make_environment
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Try: make $(MAKECMDGOALS) PYTHON=python3.12")'

@@ -194,7 +194,7 @@ _STARTS = {  # standard deviation of the queries and keys, scale of the scores
 
 
 def _spreads():
-    """Return how far the scores of each run spread: 1 for a and c, 32 for b and d."""
+    """Return how far the scores of each run spread, a number for each."""
     return [deviation**2 * np.sqrt(_D_K) * scale for deviation, scale in _STARTS.values()]
 
 

@@ -1,5 +1,7 @@
 """Exercises of notebook 02: why the scores are divided, and by what."""
 
+import math
+
 import numpy as np
 
 from ... import attention_scores, scale_scores
@@ -225,7 +227,7 @@ _D_K, _MEAN, _VARIANCE = 900, 0, 1  # of each feature
 
 SPREAD = Exercise(
     "spread of scores",
-    lambda: np.sqrt(_D_K) * _VARIANCE,
+    lambda: math.isqrt(_D_K) * _VARIANCE,
     cases=[()],
     given={"d_k": _D_K, "mean": _MEAN, "variance": _VARIANCE},
     notice="The variance of a sum of d_k independent terms is d_k, and the standard deviation is its root.",

@@ -587,7 +587,7 @@ _VALUES = 1, 4, 7, 0
 
 UNIFORM_ROW = Exercise(
     "an even row",
-    lambda: sum(_VALUES) / len(_VALUES),
+    lambda: sum(_VALUES) // len(_VALUES),
     cases=[()],
     given={"n_k": len(_VALUES), "values": _VALUES},
     notice="An even share of each is the mean.",
@@ -607,7 +607,7 @@ def _sum_of_values():
     "That is the mean of three of the values. Does the fourth, the 0, take a share of the attention?",
 )
 def _without_zero():
-    return sum(_VALUES) / np.count_nonzero(_VALUES)
+    return sum(_VALUES) // np.count_nonzero(_VALUES)
 
 
 @UNIFORM_ROW.mistake(

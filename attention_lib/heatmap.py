@@ -290,7 +290,7 @@ def plot_steps(steps, V=None, *, queries=None, keys=None, title=None):
                 list(range(output.shape[1])),
                 limit_of_values,
                 "4. output A V",
-                xlabel="Value dimension",
+                xlabel="Feature",
             ),
         ],
     ]

@@ -776,7 +776,7 @@ def test_steps_are_drawn_in_order():
         assert_allclose(ax.images[0].get_array(), step)
         assert texts(ax.yaxis) == ["a", "b", "c"]
         assert ax.get_ylabel() == "Query"
-    assert [ax.get_xlabel() for ax in drawn] == ["Key", "Key", "Key", "Value dimension"]
+    assert [ax.get_xlabel() for ax in drawn] == ["Key", "Key", "Key", "Feature"]
     assert [texts(ax.xaxis) for ax in drawn] == [["k", "l", "m", "n"]] * 3 + [["0", "1"]]
     assert figure.get_suptitle() == "Steps"
 

@@ -26,7 +26,7 @@ import markdown_checks
 import name_checks
 import nbformat
 import series_checks
-from refresh import METADATA
+from normal_form import METADATA
 from surroundings import ROOT, notebooks
 
 DENSITY = 1.5  # pixels of a figure for one of the page, as attention_lib.figures draws

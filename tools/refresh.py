@@ -12,17 +12,8 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from normal_form import content, normalise
 from surroundings import ROOT, notebooks, of_kernel, settle
-
-# The same in every notebook, so that none asks for somebody's private kernel.
-METADATA = {
-    "kernelspec": {
-        "display_name": "Python 3 (ipykernel)",
-        "language": "python",
-        "name": "python3",
-    },
-    "language_info": {"name": "python"},
-}
 
 
 def refresh(path, check=False):
@@ -37,18 +28,13 @@ def refresh(path, check=False):
         resources={"metadata": {"path": str(path.parent)}},
     )
     client.execute(env=of_kernel(path.parent))
-    notebook.metadata = nbformat.from_dict(METADATA)
-    for cell in notebook.cells:
-        cell.metadata = nbformat.from_dict(
-            {"tags": tags} if (tags := cell.metadata.get("tags")) else {}
-        )
-    nbformat.validate(notebook)
-    return store(path, (nbformat.writes(notebook) + "\n").encode(), check)
+    normalise(notebook)
+    return store(path, content(notebook), check)
 
 
 def readme_picture():
     """Draw the chapter's heatmap, the image of the README."""
-    # Once the settings are the project's, and so that hygiene.py, which draws nothing, need not wait.
+    # Here, once the settings are the project's.
     from attention_lib import attention_steps
     from attention_lib.figures import show
     from attention_lib.heatmap import plot_heatmap
@@ -59,14 +45,14 @@ def readme_picture():
     return show(plot_heatmap(A, queries=tokens, keys=tokens, title="Attention weights A"))
 
 
-def store(path, content, check):
+def store(path, stored, check):
     """Write a file unless it is only to be checked; say whether it was different."""
-    changed = not path.exists() or path.read_bytes() != content
+    changed = not path.exists() or path.read_bytes() != stored
     if changed and not check:
         # In one step, so that a full disk or a kill cannot leave half a notebook.
         new = path.with_name(path.name + ".new")
         try:
-            new.write_bytes(content)
+            new.write_bytes(stored)
             os.replace(new, path)
         finally:
             new.unlink(missing_ok=True)
@@ -97,4 +83,7 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit("\nStopped. The notebook that was running is as it was; those before it are done.")

@@ -36,11 +36,12 @@ class Picture:
     in the cell in which `show` has displayed it.
     """
 
-    def __init__(self, alt, text, png, width):
+    def __init__(self, alt, text, png, width, height=0):
         self.alt = alt
         self.text = text
         self.png = png
         self.width = width
+        self.height = height
         self._displayed_in = None
 
     def __repr__(self):
@@ -63,7 +64,7 @@ class Picture:
     def _base64(self):
         return base64.b64encode(self.png).decode("ascii")
 
-    def _display(self):
+    def _display(self, **more_forms):
         """Display the picture where this is called; outside a notebook there is no such place."""
         self._displayed_in = _cell()
         if self._displayed_in is None:
@@ -76,6 +77,7 @@ class Picture:
             "text/html": self._repr_html_(),
             "image/png": self._base64(),
             "text/plain": self.text,
+            **more_forms,
         }
         display(forms, raw=True, metadata={"image/png": {"width": self.width}})
 
@@ -124,16 +126,32 @@ def show(drawn):
       it: 0.750 0.250
       cells that show their number: 2 of 2
     """
-    figure = _figure_of("show", drawn)
+    picture = picture_of(_figure_of("show", drawn))
+    picture._display()
+    return picture
+
+
+def picture_of(drawn):
+    """Return what `show` displays, without displaying it; the figure is closed.
+
+    Parameters
+    ----------
+    drawn : matplotlib Axes or Figure
+        The figure.
+
+    Returns
+    -------
+    Picture
+        As `show` returns it.
+    """
+    figure = _figure_of("picture_of", drawn)
     buffer = io.BytesIO()
     # Written out, for the reader's settings may ask for a transparent page.
     background = figure.get_facecolor() if figure.get_facecolor()[3] == 1 else "white"
     figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH, transparent=False, facecolor=background)
     plt.close(figure)
-    width = round(figure.get_size_inches()[0] * 96)
-    picture = Picture(alt_text(figure), describe(figure), _small(buffer), width)
-    picture._display()
-    return picture
+    width, height = (round(inches * 96) for inches in figure.get_size_inches())
+    return Picture(alt_text(figure), describe(figure), _small(buffer), width, height)
 
 
 def alt_text(drawn):

@@ -28,6 +28,9 @@
 #                (SELF_HOSTED=1: with Pyodide beside it, so that no page asks another host)
 #   make test-site
 #                build the site, and open each page of it in Chromium
+#   make release VERSION=0.2.0
+#                version, changelog, tests, commit, tag, archives and hashes in dist; nothing is sent
+#                (DRY_RUN=1: what stands in the way, and the notes)
 #   make clean   remove the environments; practice copies stay
 # README.md has the plain commands for machines without make.
 
@@ -47,6 +50,7 @@ PINS := constraints.txt pyproject.toml requirements.txt
 
 .PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate \
     snapshot check-snapshot site test-site lint format release clean
+    snapshot check-snapshot site test-site release lint format clean
 
 lab: $(LAB)/ready
 	@$(LAB)/$(BIN)/python tools/lab.py

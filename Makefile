@@ -21,9 +21,6 @@
 #                make the part of a trained model that notebook 08 reads anew, from the whole model
 #                (make check-snapshot: say whether it would come out as it is stored)
 #   make lint    check style; make format mends it
-#   make release VERSION=0.2.0
-#                version, changelog, tests, commit, tag, archives and hashes in dist; nothing is sent
-#                (DRY_RUN=1: what stands in the way, and the notes)
 #   make site    the notebooks as a book and in JupyterLite, in build/site; it needs npm
 #                (SELF_HOSTED=1: with Pyodide beside it, so that no page asks another host)
 #   make test-site
@@ -49,7 +46,6 @@ TEST := .venv-test
 PINS := constraints.txt pyproject.toml requirements.txt
 
 .PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate \
-    snapshot check-snapshot site test-site lint format release clean
     snapshot check-snapshot site test-site release lint format clean
 
 lab: $(LAB)/ready

@@ -56,7 +56,8 @@ SUMMARY = "What to keep"
 NUMBERED = re.compile(r"^\d+\. (?=[A-Z])")  # an exercise's number
 # In these, "nothing" is no count: a query that may see nothing, a choice by next to nothing.
 IDIOMS = re.compile(
-    r"next to nothing|\b(see|sees|saw|say|says|mean|means|leave|leaves|learn|show|shows)\w* nothing\b|\bnothing (new|else)\b"
+    r"next to nothing|\b(see|sees|saw|say|says|mean|means|leave|leaves|learn|show|shows)\w* nothing\b"
+    r"|\bnothing (new|else)\b"
 )
 PASSED_OVER = {"", "What to expect", "How to use it", "The series", "Sources", "Your turn"}
 

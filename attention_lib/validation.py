@@ -25,6 +25,8 @@ def as_numbers(where, name, value):
     Integers and booleans become float64 (an int8 product would wrap), float16 and bfloat16
     become float32 (float16 scores overflow early), wider floats stay as they are.
     """
+    if type(value) is np.ndarray and value.dtype.kind == "f" and value.itemsize >= 4:
+        return value  # what arrives most: fit as it is
     array = _real_array(where, name, value)
     if array.dtype.kind in "biu":
         return array.astype(np.float64)
@@ -142,8 +144,13 @@ def mask(where, value, scores, shape):
 
 def scores_shape(Q, K, V):
     """Return the shape of the scores of Q and K, with the batch axes of all three."""
-    batch = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
-    return (*batch, Q.shape[-2], K.shape[-2])
+    return (*batch_axes(Q, K, V), Q.shape[-2], K.shape[-2])
+
+
+def batch_axes(*arrays):
+    """Return the axes before the last two, broadcast; NumPy's way takes its time when they are equal."""
+    shapes = [array.shape[:-2] for array in arrays]
+    return shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
 
 
 def switch(where, name, value):
@@ -171,6 +178,93 @@ def count(where, name, value):
             f"{where}: {name} must be the length of an array. Got {_brief_count(number)}."
         )
     return number
+
+
+def offset(where, value):
+    """Return the number of keys before that of query 0 as an int, which may be below 0."""
+    number = _whole_number(value)
+    if number is None:
+        raise TypeError(
+            f"{where}: offset must be a whole number, how many keys stand before the key of query 0. Got "
+            f"{_brief(value)}. Where the queries are the last of the keys: n_k - n_q."
+        )
+    if abs(number) >= _BEYOND:
+        raise ValueError(
+            f"{where}: offset must be the length of an array, or minus that. Got {_brief_count(number)}."
+        )
+    return number
+
+
+def causal_offset(where, value, causal):
+    """Return the offset of a causal mask; without one there is nothing to move."""
+    number = offset(where, value)
+    if number and not causal:
+        raise ValueError(
+            f"{where}: offset says where the causal mask begins. Got offset = {number} with causal = False. "
+            "Add causal=True, or leave offset out."
+        )
+    return number
+
+
+def at_least_one(where, name, value):
+    """Return `value` as an int from 1 up."""
+    number = _whole_number(value)
+    if number is None:
+        raise TypeError(f"{where}: {name} must be a whole number, 1 or more. Got {_brief(value)}.")
+    if number < 1:
+        raise ValueError(f"{where}: {name} must be 1 or more. Got {number}.")
+    return number
+
+
+def tile(where, value):
+    """Return the numbers of queries and of keys in a tile."""
+    if not isinstance(value, (tuple, list)):
+        value = (value, value)
+    if len(value) != 2:
+        raise ValueError(
+            f"{where}: tile must be one number, or two: of queries and of keys. Got {value!r}."
+        )
+    return tuple(at_least_one(where, "tile", number) for number in value)
+
+
+def bar(where, progress):
+    """Return what to put around things that are waited for: a bar of tqdm, or nothing."""
+    if not switch(where, "progress", progress):
+        return iter
+    try:
+        from tqdm import tqdm
+    except ImportError as error:
+        raise ImportError(
+            f"{where}: progress=True shows a bar of the package tqdm, which is not installed. Install it "
+            'with "pip install tqdm", or leave progress out.'
+        ) from error
+    return tqdm
+
+
+def partials(where, *values):
+    """Return partial attentions of the same queries, as arrays of floats."""
+    for value in values:
+        if not all(hasattr(value, name) for name in ("maximum", "total", "output")):
+            raise TypeError(
+                f"{where}: it joins what partial_attention returned, with maximum, total and output. Got "
+                f"{type(value).__name__}."
+            )
+    parts = [
+        type(value)(*(as_numbers(where, name, getattr(value, name)) for name in value._fields))
+        for value in values
+    ]
+    shapes = [tuple(array.shape for array in part) for part in parts]
+    fit = all(maximum == total == output[:-1] for maximum, total, output in shapes)
+    try:
+        np.broadcast_shapes(*(output for _, _, output in shapes))
+    except ValueError:
+        fit = False
+    if not fit or len({output[-2:] for _, _, output in shapes}) != 1:
+        raise ValueError(
+            f"{where}: maximum and total must have shape (..., n_q) and output (..., n_q, d_v), the same n_q and "
+            f"d_v in each. Got shapes {' and '.join(map(str, shapes))}. Are they of the same queries?"
+        )
+    return parts
 
 
 def lengths(where, value, n_k):
@@ -584,7 +678,7 @@ def _brief(value):
 
 def _brief_count(number):
     """Return a large whole number in powers of 2, which never takes pages."""
-    return f"about 2**{number.bit_length() - 1}"
+    return f"about {'-' if number < 0 else ''}2**{number.bit_length() - 1}"
 
 
 def _whole_number(value):
@@ -598,7 +692,7 @@ def _whole_number(value):
 def _check_batches(where, **arrays):
     """Check that all axes before the last two broadcast against one another."""
     try:
-        np.broadcast_shapes(*(array.shape[:-2] for array in arrays.values()))
+        batch_axes(*arrays.values())
     except ValueError as error:
         shapes = ", ".join(f"{name} has shape {array.shape}" for name, array in arrays.items())
         names = " and ".join(arrays)

@@ -25,6 +25,9 @@
 #                (SELF_HOSTED=1: with Pyodide beside it, so that no page asks another host)
 #   make test-site
 #                build the site, and open each page of it in Chromium
+#   make release VERSION=0.2.0
+#                version, changelog, tests, commit, tag, archives and hashes in dist; nothing is sent
+#                (DRY_RUN=1: what stands in the way, and the notes)
 #   make clean   remove the environments; practice copies stay
 # README.md has the plain commands for machines without make.
 
@@ -43,7 +46,7 @@ TEST := .venv-test
 PINS := constraints.txt pyproject.toml requirements.txt
 
 .PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate \
-    snapshot check-snapshot site test-site lint format clean
+    snapshot check-snapshot site test-site release lint format clean
 
 lab: $(LAB)/ready
 	@$(LAB)/$(BIN)/python tools/lab.py
@@ -106,6 +109,9 @@ format: $(TEST)/ready
 
 clean:
 	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench .venv-model .venv-site build site/node_modules
+
+release: $(TEST)/ready
+	$(TEST)/$(BIN)/python tools/release.py $(if $(DRY_RUN),--dry-run) $(VERSION)
 
 define make_environment
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Try: make $(MAKECMDGOALS) PYTHON=python3.12")'

@@ -168,11 +168,8 @@ def run(Q, K, V, mask, causal, offset, scale, keep=True, room=None):
     where the scores were, in `room` if that is given.
     """
     S = np.matmul(Q, K.swapaxes(-1, -2), out=room)
-    free = None if keep else S
-    if scale is None:
-        S_scaled = np.divide(S, math.sqrt(Q.shape[-1]), out=free)
-    else:
-        S_scaled = np.multiply(S, scale, out=free)
+    scaling, factor = (np.divide, math.sqrt(Q.shape[-1])) if scale is None else (np.multiply, scale)
+    S_scaled = scaling(S, factor, out=None if keep else S)
     if mask is not None:
         S_scaled = hide(S_scaled, mask)
     if causal:

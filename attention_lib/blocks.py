@@ -18,8 +18,7 @@ _KEY = ["the only one"]
 
 def spread(shape, Q, K, V, mask):
     """Return the arrays with all the batch axes of scores of this shape, the mask with n_q, n_k too."""
-    *batch, n_q, n_k = shape
-    Q, K, V = (np.broadcast_to(array, (*batch, *array.shape[-2:])) for array in (Q, K, V))
+    Q, K, V = (np.broadcast_to(array, (*shape[:-2], *array.shape[-2:])) for array in (Q, K, V))
     return Q, K, V, None if mask is None else np.broadcast_to(mask, shape)
 
 

@@ -38,7 +38,7 @@ def tiled_attention(
     causal=False,
     offset=0,
     scale=None,
-    tile=(256, 512),
+    tile=(256, 1024),
     threads=None,
     progress=False,
 ):
@@ -110,7 +110,7 @@ def partial_attention(
     causal=False,
     offset=0,
     scale=None,
-    tile=(256, 512),
+    tile=(256, 1024),
     threads=None,
     progress=False,
 ):

@@ -613,6 +613,32 @@ def stored_sentence(where, tokens, stored, sentences, computed=0):
     )
 
 
+def sliders(where, draw, given, kind):
+    """Refuse sliders that no page could show, and a figure that nothing draws."""
+    if not callable(draw):
+        raise TypeError(
+            f"{where}: the first argument must be a function that draws, without its brackets. "
+            f"Got {type(draw).__name__}. Was it called already?"
+        )
+    if not given:
+        raise TypeError(
+            f"{where}: a figure needs at least one slider, as score=Slider(start=0, low=-5, high=5). "
+            "Got none. A figure that nothing moves is displayed by show."
+        )
+    for name, slider in given.items():
+        if not isinstance(slider, kind):
+            raise TypeError(
+                f"{where}: {name} must be a Slider(start, low, high, step). "
+                f"Got {_brief(slider)}. For a fixed number, write it into the function that draws."
+            )
+        if not (slider.low <= slider.start <= slider.high and slider.step > 0):
+            raise ValueError(
+                f"{where}: a slider starts between its limits, and its step is above 0. Got {name} with "
+                f"start {slider.start}, low {slider.low}, high {slider.high}, step {slider.step}. "
+                "Were start and low swapped?"
+            )
+
+
 def colour_limit(where, limit, kind):
     """Return the shared colour limit as a positive float."""
     if kind == "mask":

@@ -13,8 +13,9 @@ from . import (
     write_it_all,
 )
 
-EXERCISES = {
-    exercise.name: exercise
+# By the name of their notebook.
+MODULES = {
+    module.__name__.rpartition(".")[2]: module
     for module in (
         overview,
         scores,
@@ -27,5 +28,5 @@ EXERCISES = {
         real_heads,
         write_it_all,
     )
-    for exercise in module.ALL
 }
+EXERCISES = {exercise.name: exercise for module in MODULES.values() for exercise in module.ALL}

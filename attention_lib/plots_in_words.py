@@ -154,7 +154,7 @@ def _has_dates(axis):
 
 
 def second_axes(ax):
-    """Return a clause for each second scale of a panel, as `secondary_xaxis` makes it."""
+    """Return a clause for each second scale of a panel, as secondary_xaxis makes it."""
     found = []
     for child in ax.child_axes:
         if isinstance(child, SecondaryAxis) and child.get_visible():

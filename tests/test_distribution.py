@@ -20,7 +20,7 @@ READERS = [
     if line and not line.startswith("#")
 ]
 # Not a part of what is handed on: what git, an editor or a run leaves behind.
-LEFT_BEHIND = {"__pycache__", ".ipynb_checkpoints", ".ruff_cache"}
+LEFT_BEHIND = {"node_modules", "__pycache__", ".ipynb_checkpoints", ".ruff_cache"}
 
 
 def run(*command, cwd, **environment):
@@ -96,7 +96,17 @@ def built(tmp_path_factory):
 def test_source_archive_holds_what_a_checkout_holds(built):
     with tarfile.open(built[0]) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()} - {"PKG-INFO"}
-    tops = {".gitattributes", "attention_lib", "docs", "notebooks", "tests", "tools"}
+    tops = {
+        ".dockerignore",
+        "binder",
+        ".gitattributes",
+        "attention_lib",
+        "docs",
+        "notebooks",
+        "site",
+        "tests",
+        "tools",
+    }
     tops |= {path.name for path in ROOT.iterdir() if path.is_file() and path.name[0] != "."}
     files = (file for top in tops for file in [ROOT / top, *(ROOT / top).rglob("*")])
     checkout = {
@@ -118,6 +128,7 @@ def test_wheel_holds_the_package_and_nothing_else(built):
     assert names == package
 
 
+@pytest.mark.long
 def test_wheel_works_from_a_clean_folder(built, tmp_path):
     site = tmp_path / "site"
     quiet = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
@@ -131,6 +142,7 @@ def test_wheel_works_from_a_clean_folder(built, tmp_path):
     assert printed[1] == "right"
 
 
+@pytest.mark.long
 def test_source_archive_passes_its_tests_from_a_clean_folder(built, tmp_path):
     with tarfile.open(built[0]) as archive:
         archive.extractall(tmp_path, filter="data")

@@ -33,6 +33,8 @@ from class_of_notebooks import (
 from attention_lib.exercises.report import finding, pool, sandbox
 from attention_lib.exercises.report.rows import OUTCOMES
 
+pytestmark = pytest.mark.long
+
 SECONDS = 24
 
 # On Linux a test of the sandbox may be missing at home, but not where the project is checked.

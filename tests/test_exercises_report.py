@@ -398,6 +398,7 @@ def report(*arguments, **options):
     )
 
 
+@pytest.mark.long
 def test_a_report_says_how_it_was_made_and_writes_what_was_asked_for_and_resumes(tmp_path):
     folder = tmp_path / "class"
     write(folder / "ann" / "a.ipynb", RIGHT, SCALING)
@@ -455,6 +456,7 @@ def test_what_was_handed_out_can_be_said(tmp_path):
     assert "a.ipynb  entropy   missing" in made.stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, and sends signals")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=lambda how: how.name)
 def test_stopped_it_kills_the_processes_and_prints_the_rows_so_far(tmp_path, how):
@@ -500,6 +502,7 @@ def test_wrong_usage_is_said_in_words(capsys, options, says):
     assert captured.out == ""
 
 
+@pytest.mark.long
 def test_csv_alone_is_printed_and_a_single_notebook_tells_no_progress(tmp_path):
     printed = subprocess.run(
         [*COMMAND, "report", tmp_path / "\u00e4.ipynb", "--csv", "-", *OFF],

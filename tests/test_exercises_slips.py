@@ -819,6 +819,7 @@ def may_be_called(exercise, slips):
     return names | set(slips)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exercise", GRAMMARS)
 def test_no_slip_is_called_what_it_is_not(exercise):
     known = {mistake.name for mistake in EXERCISES[exercise].mistakes}

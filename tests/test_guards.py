@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -88,6 +89,7 @@ def failures(folder, pixels):
     return run, cases, failed
 
 
+@pytest.mark.long
 def test_a_wrong_output_a_wrong_pixel_and_a_wrong_doctest_turn_the_tests_red(copy, pytestconfig):
     pixels = pytestconfig.option.pixels
     *planted, pixel = plant(copy)
@@ -97,26 +99,31 @@ def test_a_wrong_output_a_wrong_pixel_and_a_wrong_doctest_turn_the_tests_red(cop
     assert len(cases) > 20, "the rest was run as well, and is sound"
 
 
-def test_what_is_collected_is_every_cell_of_every_notebook():
-    run = pytest_in(ROOT, "--collect-only", "notebooks")
-    collected = re.findall(r"^(notebooks/\S+\.ipynb)::Cell (\d+)$", run.stdout, re.MULTILINE)
+def test_what_make_test_leaves_out_is_run_by_what_checks_the_project():
+    """The marker is the one way to be left out, and both scripts call its command."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    options = settings["tool"]["pytest"]["ini_options"]
+    assert re.findall(r"-m (\S.*)", options["addopts"]) == ['"not long"']
+    assert not re.search(r"--(deselect|ignore)|-k\b", options["addopts"])
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^test-long:.*\n\t.*-m pytest -n auto -m long$", makefile, re.MULTILINE)
+    for script in (".ci/run", ".github/workflows/test.yml"):
+        if (ROOT / script).exists():  # an archive of the project has neither
+            assert "make test-long" in (ROOT / script).read_text(encoding="utf-8")
+
+
+def test_a_call_without_arguments_collects_every_cell_each_doctest_and_each_test():
+    run = pytest_in(ROOT, "--collect-only", "-m", "long or not long")
+    cells = re.findall(r"^(notebooks/\S+\.ipynb)::Cell (\d+)$", run.stdout, re.MULTILINE)
     expected = []
     for path in sorted((ROOT / "notebooks").rglob("*.ipynb")):
         if ".ipynb_checkpoints" not in path.parts:
-            cells = nbformat.read(path, as_version=4).cells
-            count = sum(cell.cell_type == "code" for cell in cells)
+            count = sum(c.cell_type == "code" for c in nbformat.read(path, as_version=4).cells)
             name = path.relative_to(ROOT).as_posix()
             expected += [(name, str(number)) for number in range(count)]
-    assert sorted(collected) == sorted(expected)
-
-
-def test_a_call_without_arguments_collects_notebooks_doctests_and_tests():
-    run = pytest_in(ROOT, "--collect-only")
+    assert sorted(cells) == sorted(expected)
     names = re.findall(r"^(\S+?)::", run.stdout, re.MULTILINE)
-    collected = {name.split("/")[0] for name in names}
-    assert collected == {"attention_lib", "notebooks", "tests"}
-    notebooks = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("notebooks/*.ipynb")}
-    assert len(notebooks & {*names}) >= 8
+    assert {name.split("/")[0] for name in names} == {"attention_lib", "notebooks", "tests"}
     # Skipped as a whole where a program that it drives is not installed.
     modules = {
         path.relative_to(ROOT).as_posix()

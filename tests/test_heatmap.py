@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from attention_lib import attention_steps
 from attention_lib.figures import alt_text, describe
 from attention_lib.heatmap import KINDS as KINDS_OF
-from attention_lib.heatmap import plot_heatmap, plot_heatmaps, plot_steps
+from attention_lib.heatmap import WIDEST, legible_size, plot_heatmap, plot_heatmaps, plot_steps
 from attention_lib.query_picture import plot_query
 
 pytestmark = pytest.mark.usefixtures("drawing")
@@ -267,6 +267,7 @@ def test_tokens_are_drawn_literally(what, monkeypatch):
     assert texts(ax.yaxis) == texts(ax.xaxis) == tokens
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(st.lists(st.text(max_size=20), min_size=8, max_size=8))
 def test_any_text_is_a_token(tokens):
@@ -540,6 +541,7 @@ def test_equal_numbers_have_equal_colours_in_compared_panels():
     assert_allclose(one, same)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_can_be_read_on_every_colour(kind):
     low = 0 if kind == "weights" else -1
@@ -710,6 +712,7 @@ def test_larger_matrix_has_a_larger_figure_up_to_a_page():
     assert (large < 11).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pattern", ["all", "half", "chessboard"])
 def test_200_tokens_are_drawn_with_few_artists(pattern):
     """A patch for each of 20 000 hidden cells would take minutes."""
@@ -1141,7 +1144,16 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("draw", READ.values(), ids=READ)
+OFTEN = ["one 5", "one, notes", "mask", "3 panels of 5", "steps 5", "steps large"]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        pytest.param(draw, id=name, marks=[] if name in OFTEN else pytest.mark.long)
+        for name, draw in READ.items()
+    ],
+)
 def test_every_text_is_6_px_high_on_a_page_of_572(draw, smallest_text):
     figure = draw()
     height, words = smallest_text(figure)
@@ -1254,6 +1266,7 @@ def no_latex(monkeypatch):
     monkeypatch.setattr("matplotlib.texmanager.TexManager.make_png", run)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_latex")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_text_is_drawn_without_latex(kind):
@@ -1317,6 +1330,7 @@ figure.savefig({str(tmp_path / "figure.png")!r})
     return len(done.stderr.splitlines())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "setting", ["plt.rcParams['font.family'] = 'No Such Font'", ""], ids=["no font", "no glyph"]
 )
@@ -1329,3 +1343,35 @@ ax.set({labels}); ax.text(0, 0, "0.50"); ax.text(1, 0, "0.50")"""
     drawn = f"figure = plot_heatmap([[0.5, 0.5]], {labels}, keys=[{words!r}, 'a']).figure"
     allowed = lines_of_warning(f"{setting}\n{own}", tmp_path)
     assert lines_of_warning(f"{setting}\n{drawn}", tmp_path) <= allowed
+
+
+def test_a_title_that_is_no_formula_leaves_no_figure_open():
+    with pytest.raises(ValueError, match="foo"):
+        plot_heatmap([[1.0]], title=r"$\foo$")
+    assert plt.get_fignums() == []
+
+
+def test_small_fonts_of_the_reader_are_made_large_enough():
+    with plt.rc_context({"font.size": 4}):
+        figure = plot_heatmap([[0.5, -np.inf]], title="A").get_figure()
+    shown = [t for t in figure.findobj(Text) if t.get_text() and t.get_visible()]
+    assert min(t.get_fontsize() for t in shown) >= legible_size(figure.get_figwidth())
+    assert {t.get_text() for t in shown} >= {"A", "Key", "Query", "0", "attention weight"}
+
+
+def test_long_titles_and_axis_titles_are_broken_into_lines():
+    words = "a title that goes on " * 12
+    _, ax = plt.subplots()
+    plot_heatmap([[1.0]], ax=ax, title=words, xlabel=words, ylabel=words)
+    width, height = ax.figure.bbox.size
+    assert ax.title.get_window_extent().width <= width
+    assert ax.xaxis.label.get_window_extent().width <= width
+    assert ax.yaxis.label.get_window_extent().height <= height
+
+
+@pytest.mark.parametrize("size", [12, 40])
+def test_many_large_panels_share_rows(size):
+    panels = {f"head {n}": np.full((size, size), 1 / size) for n in range(30)}
+    width, height = plot_heatmaps(panels).get_size_inches()
+    assert width <= WIDEST + 1
+    assert height <= 25

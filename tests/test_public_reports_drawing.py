@@ -120,11 +120,10 @@ FIGURES = []  # those that a notebook has shown since it was started
 
 
 class Run(NamedTuple):
-    first: list  # what each code cell wrote
-    second: list  # and when it was run again at once
+    written: list  # what each code cell wrote
     calls: list  # arguments and result of each call of attention
     figures: list  # every figure that it has shown
-    places: list  # of each: the number of its cell among all cells, None when that ran again
+    places: list  # of each: the number of its cell among all cells
 
 
 def execute(cell, namespace):
@@ -157,8 +156,8 @@ def described(drawn):
 
 @functools.cache
 def run(path):
-    """Run each code cell twice, in order."""
-    calls, places, first, second, namespace, attend = [], [], [], [], {}, attention._attend
+    """Run each code cell, in order. (That it can be run again is seen by nbval_strict.)"""
+    calls, places, written, namespace, attend = [], [], [], {}, attention._attend
     FIGURES.clear()
 
     def recorded(*arguments):
@@ -172,10 +171,9 @@ def run(path):
         patch.setattr(attention, "_attend", recorded)
         for place, cell in enumerate(read(path).cells):
             if cell.cell_type == "code":
-                for written, its_place in ((first, place), (second, None)):
-                    written.append(execute(cell, namespace))
-                    places += [its_place] * (len(FIGURES) - len(places))
-    return Run(first, second, calls, list(FIGURES), places)
+                written.append(execute(cell, namespace))
+                places += [place] * (len(FIGURES) - len(places))
+    return Run(written, calls, list(FIGURES), places)
 
 
 def calls():
@@ -485,8 +483,6 @@ def test_nothing_is_wrong_with_a_figure_of_a_notebook(path):
     """By what `tools/figure_checks.py` measures, in the figures of the one run."""
     said, its_cells = [], read(path).cells
     for place, figure in zip(run(path).places, run(path).figures, strict=True):
-        if place is None:
-            continue  # a second run draws the same, as another test says
         texts = [cell.source for cell in its_cells[max(0, place - 1) : place + 2]]
         found = [
             *figure_checks.complaints(figure),
@@ -611,6 +607,7 @@ def test_panel_of_zeros_does_not_widen_the_range_of_the_others_o47():
     assert limits_of(figure) == {(-0.25, 0.25), (0, 1), (-0.5, 0.5)}
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(st.lists(arrays(float, (1, 2), elements=st.floats(-50, 50)), min_size=2, max_size=3))
 def test_panels_of_any_numbers_share_one_range_o47(matrices):
@@ -654,6 +651,7 @@ def test_labels_keep_their_places_whatever_is_done_to_the_axes_o48(n):
         assert labels(axis) == [words[int(place)] for place in axis.get_ticklocs()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [1, 12, 13, 59, 60, 61, 137, 200])
 def test_many_labels_thin_out_by_a_stated_rule_and_do_not_overlap_o49(n):
     words = [f"token{i}" for i in range(n)]
@@ -739,6 +737,7 @@ def test_long_labels_are_shortened_and_end_at_their_columns_o52():
         assert abs(label.get_window_extent().x1 - column) < ax.bbox.width / 4
 
 
+@pytest.mark.long
 @settings(max_examples=12)
 @given(st.lists(st.text("aWi .", min_size=1, max_size=60), min_size=1, max_size=14))
 def test_labels_of_any_length_are_inside_the_figure_o52(words):
@@ -764,6 +763,7 @@ def test_notebook_asks_for_the_kernel_that_everybody_has_o53(path):
     assert kernel["display_name"] == "Python 3 (ipykernel)"
 
 
+@pytest.mark.long
 def test_package_can_be_imported_from_every_folder_once_installed_o54(tmp_path):
     asked = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert "-e ." in asked
@@ -795,7 +795,7 @@ def test_no_page_shows_a_bare_numpy_scalar_o56():
     answers = [re.sub(r"(?m)^(>>>|\.\.\.) .*", "", text) for text in prose()]
     assert found(SCALARS, [*pages(), *answers]) == []
     for path in NOTEBOOKS:
-        assert found(SCALARS, run(path).first) == []
+        assert found(SCALARS, run(path).written) == []
 
 
 @pytest.mark.parametrize(
@@ -808,13 +808,13 @@ def test_bare_numpy_scalar_is_found_o56(value):
 
 @of_each_notebook
 def test_stored_outputs_are_what_the_code_writes_o57(path):
-    assert stale(cells(path, "code"), run(path).first) == []
+    assert stale(cells(path, "code"), run(path).written) == []
 
 
 @of_each_notebook
 def test_any_changed_output_is_noticed_o57(path):
     """Each stored number in its turn, a little off; and each line of text missing."""
-    for cell, text in zip(cells(path, "code"), run(path).first, strict=True):
+    for cell, text in zip(cells(path, "code"), run(path).written, strict=True):
         for number in NUMBER.finditer(stored(cell)):
             value = float(number[0])
             off = f"{value + 1e-4 * max(1, abs(value)):.9g}"
@@ -836,11 +836,6 @@ def test_wrong_number_in_prose_is_noticed_o57(path, tmp_path):
     assert [c for c in complaints(tmp_path / path.name) if "the text says 987.65" in c]
 
 
-@of_each_notebook
-def test_every_cell_can_be_run_twice_o58(path):
-    assert run(path).second == run(path).first
-
-
 def names_bound(source):
     """Return the names that a cell assigns at its top level, those that it imports apart."""
     assigned, imported = set(), set()
@@ -860,14 +855,6 @@ def test_no_cell_takes_the_name_of_a_function_or_a_module_o58():
     for _, imported in pairs:
         taken |= imported
     assert [sorted(assigned & taken) for assigned, _ in pairs if assigned & taken] == []
-
-
-def test_cell_that_changes_its_own_input_is_noticed_o58(tmp_path):
-    sources = ["x = [1.0]\nprint(x)", "x = [2 * a for a in x]\nprint(x)"]
-    code = [nbformat.v4.new_code_cell(source) for source in sources]
-    nbformat.write(nbformat.v4.new_notebook(cells=code), tmp_path / "twice.ipynb")
-    done = run(tmp_path / "twice.ipynb")
-    assert (done.first, done.second) == (["[1.0]", "[2.0]"], ["[1.0]", "[4.0]"])
 
 
 REMOVED = r"\bcm\.(get_cmap|register_cmap)|from matplotlib\.cm import [^\n]*\bget_cmap"

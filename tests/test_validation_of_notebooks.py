@@ -258,6 +258,7 @@ def run_nbval(folder, pixels):
     return {folder / name.split(".")[0] for name in failed}
 
 
+@pytest.mark.long
 def test_every_broken_copy_is_caught_and_the_whole_one_is_not(
     tmp_path, record_property, pytestconfig
 ):

@@ -95,6 +95,7 @@ def cell(source, **attributes):
     return nbformat.v4.new_code_cell(source, execution_count=1, **attributes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("busy", "how", "workers"),
     [

@@ -55,8 +55,12 @@ def of_kernel(folder):
     folder = Path(folder).resolve()
     holding = (f for f in (folder, *folder.parents) if (f / "attention_lib/__init__.py").exists())
     checkout = next(holding, ROOT)
-    backend = "module://matplotlib_inline.backend_inline"
-    return os.environ | {"PYTHONPATH": _path_from(checkout), "MPLBACKEND": backend}
+    return os.environ | {
+        "PYTHONPATH": _path_from(checkout),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        # A stored slider could not be moved, and a page would show an error in its place.
+        "ATTENTION_LIB_STILL": "1",
+    }
 
 
 def _path_from(checkout):

@@ -7,7 +7,7 @@ notebook's text with a small number, a fraction or multiple in words, or a word 
 "never", that no code beside it bears out. What bears a sentence out:
 
 - a number: a cell beside it printed it, or an assert has it ("one third" is 0.33 or 0.3333, "twice" 2), or it
-  is an input that the next cell writes out, as a step of 0.1 (0, 1 and 2 stand in every cell, and prove nothing);
+  is an input that such a cell writes out, as a step of 0.1 (0, 1 and 2 stand in every cell, and prove nothing);
 - a superlative: a cell beside it looks for the largest or smallest of something (argmax, min, sort), or
   asserts something;
 - "only", "never", "always", "exactly", "nothing": a cell beside it asserts something, or prints True or
@@ -56,8 +56,7 @@ SUMMARY = "What to keep"
 NUMBERED = re.compile(r"^\d+\. (?=[A-Z])")  # an exercise's number
 # In these, "nothing" is no count: a query that may see nothing, a choice by next to nothing.
 IDIOMS = re.compile(
-    r"next to nothing|\b(see|sees|saw|say|says|mean|means|leave|leaves|learn|show|shows)\w* nothing\b"
-    r"|\bnothing (new|else)\b"
+    r"next to nothing|\b(see|sees|say|says|mean|means|leave|leaves|learn|show|shows) nothing\b|\bnothing else\b"
 )
 PASSED_OVER = {"", "What to expect", "How to use it", "The series", "Sources", "Your turn"}
 
@@ -87,9 +86,7 @@ def claims(cells):
         if heading in PASSED_OVER:
             continue
         beside = _beside(cells, index)
-        after = (
-            _inputs(beside[-1].source) if beside and _stands_after(cells, index, beside) else set()
-        )
+        inputs = {number for other in beside for number in _inputs(other.source)}
         printed = {n for _, c in cells if c.cell_type == "code" for n in _numbers(_printed(c))}
         for line, words in markdown_checks.prose(cell.source, formulas_too=False):
             words = NUMBERED.sub("", words)
@@ -100,7 +97,7 @@ def claims(cells):
                     (word, kind)
                     for word, kind in _claimed(sentence)
                     if not _borne_out((word, kind), beside)
-                    and kind not in after
+                    and kind not in inputs
                     and not (
                         heading == SUMMARY
                         and kind not in LOOKS
@@ -168,11 +165,6 @@ def _beside(cells, index):
             if step > 0 or not own.startswith("## "):
                 found.append(cells[place][1])
     return found
-
-
-def _stands_after(cells, index, beside):
-    """Say whether the last of the cells beside a text follows it."""
-    return any(cell is beside[-1] for _, cell in cells[index + 1 :])
 
 
 def _inputs(source):

@@ -5,8 +5,10 @@ shape, and where to look. Checks run before any arithmetic, so NumPy's own broad
 message is never what a reader sees.
 """
 
+import importlib
 import math
 import operator
+import sys
 
 import numpy as np
 
@@ -725,4 +727,20 @@ def _check_batches(where, **arrays):
         raise ValueError(
             f"{where}: the axes of {names} before the last two are batch axes, and must be equal or 1. "
             f"{shapes}. Compare them from the right."
+        ) from error
+
+
+def package_of_clusters(where, name):
+    """Return a module of the packages that work on a cluster, imported; say where there is none."""
+    if sys.platform == "emscripten":
+        raise ImportError(
+            f"{where}: a cluster needs processes, and a page in a browser has none. Run this on a computer of "
+            "your own, or use tiled_attention, which needs one process."
+        )
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"{where}: a cluster needs the packages dask and distributed, which are not installed. Install "
+            'them with "pip install dask distributed", or use tiled_attention, which needs one process.'
         ) from error

@@ -3,6 +3,7 @@
 from . import (
     backward,
     learning,
+    long_sequences,
     masks,
     overview,
     scaling,
@@ -24,6 +25,7 @@ MODULES = {
         masks,
         backward,
         learning,
+        long_sequences,
         write_it_all,
     )
 }

@@ -14,6 +14,8 @@ dask and distributed do the travelling, and do a part again when the machine tha
 """
 
 import contextlib
+import os
+import signal
 
 import numpy as np
 
@@ -142,6 +144,82 @@ def cluster_attention(
         size = max(1, -(-n_k // shards))
         parts = _partials(Q, _cut(da, K, size), _cut(da, V, size), mask, causal, offset, scale, size)
         return client.compute(_tree(parts)).result().output
+
+
+def hold_on_workers(client, *arrays, shards):
+    """Cut arrays along the axis before the last, and let the workers of a cluster hold the shards.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster, from `connect`.
+    arrays : array_like, shapes (..., n, d)
+        Keys, and values.
+    shards : int
+        How many shards to cut of each.
+
+    Returns
+    -------
+    list of dask.array.Array
+        One for each array, when all shards have arrived. Dask keeps what it made them from, and
+        makes a shard again if the worker that holds it is lost.
+
+    Raises
+    ------
+    ImportError
+        If dask or distributed is not installed.
+    TypeError, ValueError
+        If shards is not a whole number from 1 up.
+
+    Examples
+    --------
+    >>> with connect(workers=2) as client:  # doctest: +SKIP
+    ...     K_held, V_held = hold_on_workers(client, K, V, shards=8)
+    ...     output = cluster_attention(Q, K_held, V_held, client=client)
+    """
+    where = "hold_on_workers"
+    shards = validation.at_least_one(where, "shards", shards)
+    da = validation.package_of_clusters(where, "dask.array")
+    distributed = validation.package_of_clusters(where, "distributed")
+    held = []
+    for array in map(np.asarray, arrays):
+        size = max(1, -(-array.shape[-2] // shards))
+        held.append(client.persist(da.from_array(array, (*array.shape[:-2], size, array.shape[-1]))))
+    distributed.wait(held)
+    return held
+
+
+def lose_worker(client):
+    """End one worker at once, by force, as a machine that fails does.
+
+    What it holds is lost, without a word to anybody. On the cluster that `connect` starts,
+    another process takes its place a little later.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster, from `connect`.
+
+    Returns
+    -------
+    str
+        The address that the worker had.
+
+    Raises
+    ------
+    ValueError
+        If the workers are not all on this machine: those of others are not for us to end.
+
+    Examples
+    --------
+    >>> with connect(workers=2) as client:  # doctest: +SKIP
+    ...     address = lose_worker(client)
+    """
+    processes = client.run(os.getpid)
+    validation.workers_here("lose_worker", processes)
+    address, process = min(processes.items())
+    os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows ends it by either
+    return address
 
 
 def _stand_in(array):

@@ -744,3 +744,14 @@ def package_of_clusters(where, name):
             f"{where}: a cluster needs the packages dask and distributed, which are not installed. Install "
             'them with "pip install dask distributed", or use tiled_attention, which needs one process.'
         ) from error
+
+
+def workers_here(where, addresses):
+    """Check that workers are on this machine, where their numbers of processes are ours."""
+    others = [address for address in addresses if not address.startswith("tcp://127.0.0.1:")]
+    if others or not addresses:
+        raise ValueError(
+            f"{where}: every worker must be on this machine, at 127.0.0.1, as those that connect starts. Got "
+            f"{', '.join(others) or 'no worker at all'}. To end one on another machine, go there, or unset "
+            "DASK_SCHEDULER_ADDRESS."
+        )

@@ -91,7 +91,8 @@ def _is_live():
     """Say whether there is a page on which a slider could be moved."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
-    return hasattr(shell, "kernel") and STILL not in os.environ
+    in_terminal = type(shell).__name__ == "TerminalInteractiveShell"
+    return shell is not None and not in_terminal and STILL not in os.environ
 
 
 def _with_widgets(ipywidgets, draw, sliders):

@@ -96,7 +96,17 @@ def built(tmp_path_factory):
 def test_source_archive_holds_what_a_checkout_holds(built):
     with tarfile.open(built[0]) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()} - {"PKG-INFO"}
-    tops = {".gitattributes", "attention_lib", "docs", "notebooks", "site", "tests", "tools"}
+    tops = {
+        ".dockerignore",
+        "binder",
+        ".gitattributes",
+        "attention_lib",
+        "docs",
+        "notebooks",
+        "site",
+        "tests",
+        "tools",
+    }
     tops |= {path.name for path in ROOT.iterdir() if path.is_file() and path.name[0] != "."}
     files = (file for top in tops for file in [ROOT / top, *(ROOT / top).rglob("*")])
     checkout = {

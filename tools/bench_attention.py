@@ -78,7 +78,9 @@ def with_onnxruntime(Q, K, V, causal):
     from onnx import TensorProto, helper
 
     names = ["Q", "K", "V"]
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in [*names, "Y"]]
+    values = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in [*names, "Y"]
+    ]
     node = helper.make_node("Attention", names, ["Y"], is_causal=int(causal))
     graph = helper.make_graph([node], "attention", values[:3], values[3:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)

@@ -3,6 +3,7 @@
 from . import (
     backward,
     learning,
+    long_sequences,
     masks,
     overview,
     real_heads,
@@ -26,6 +27,7 @@ MODULES = {
         backward,
         learning,
         real_heads,
+        long_sequences,
         write_it_all,
     )
 }

@@ -127,7 +127,8 @@ def _old_forgotten(maximum, total, scores):
 
 @ONLINE_STEP.mistake(
     "the exponentials not summed from a maximum",
-    "Entry {entry} is {got} and should be {want}: your sum is counted from 0, as the formula is written. That overflows "
+    "Entry {entry} is {got} and should be {want}: your sum is counted from 0, as the formula is written. That "
+    "overflows "
     "for large scores. From what is a stable sum counted?",
 )
 def _from_zero(maximum, total, scores):
@@ -380,7 +381,8 @@ def _top_left(n_q, n_k, tile, offset):
 
 @SKIPPED_TILES.mistake(
     "the offset taken the other way",
-    "Right for an offset of 0. With earlier keys, entry {entry} is {got} instead of {want}: your queries see fewer keys "
+    "Right for an offset of 0. With earlier keys, entry {entry} is {got} instead of {want}: your queries see fewer "
+    "keys "
     "than without them. Does an earlier key hide something, or add to what may be seen?",
 )
 def _offset_negative(n_q, n_k, tile, offset):
@@ -389,7 +391,8 @@ def _offset_negative(n_q, n_k, tile, offset):
 
 @SKIPPED_TILES.mistake(
     "n_k - n_q for the offset",
-    "Entry {entry} is {got} instead of {want}: you took n_k - n_q for the offset, which holds for the last queries of a "
+    "Entry {entry} is {got} instead of {want}: you took n_k - n_q for the offset, which holds for the last queries of "
+    "a "
     "text. Which offset was given?",
 )
 def _last_queries(n_q, n_k, tile, offset):
@@ -408,7 +411,8 @@ def _first_query(n_q, n_k, tile, offset):
 
 @SKIPPED_TILES.mistake(
     "a tile skipped for its last key",
-    "Entry {entry} is {got} instead of {want}: the last key of this tile is hidden from all its queries, an earlier key "
+    "Entry {entry} is {got} instead of {want}: the last key of this tile is hidden from all its queries, an earlier "
+    "key "
     "is not. Which key of a tile is the first to be seen?",
 )
 def _last_key(n_q, n_k, tile, offset):
@@ -447,7 +451,8 @@ def _needed(n_q, n_k, tile, offset):
 
 @SKIPPED_TILES.mistake(
     "the tiles of the past",
-    "Entry {entry} is {got} instead of {want}: you skip keys that come before a tile's queries. Which ones does a causal "
+    "Entry {entry} is {got} instead of {want}: you skip keys that come before a tile's queries. Which ones does a "
+    "causal "
     "mask hide, earlier keys or later ones?",
 )
 def _past(n_q, n_k, tile, offset):
@@ -457,7 +462,8 @@ def _past(n_q, n_k, tile, offset):
 
 @SKIPPED_TILES.mistake(
     "an entry for each score instead of each tile",
-    "Yours has shape {shape}, one entry for each score. How many tiles are there along the queries, and along the keys?",
+    "Yours has shape {shape}, one entry for each score. How many tiles are there along the queries, and along the "
+    "keys?",
 )
 def _each_score(n_q, n_k, tile, offset):
     return ~np.tri(n_q, n_k, offset, dtype=bool)
@@ -474,7 +480,8 @@ def _by_number(n_q, n_k, tile, offset):
 
 @SKIPPED_TILES.mistake(
     "the last tile of the queries taken as full",
-    "Entry {entry} is {got} instead of {want}: the last tile has fewer queries than the others, and you let it see what "
+    "Entry {entry} is {got} instead of {want}: the last tile has fewer queries than the others, and you let it see "
+    "what "
     "a query behind the end would see. Which is its last query?",
 )
 def _full(n_q, n_k, tile, offset):

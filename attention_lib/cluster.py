@@ -129,8 +129,9 @@ def cluster_attention(
     if shards is not None:
         shards = validation.at_least_one(where, "shards", shards)
     da = validation.package_of_clusters(where, "dask.array")
-    seen = (_stand_in(K) if isinstance(K, da.Array) else K), (
-        _stand_in(V) if isinstance(V, da.Array) else V
+    seen = (
+        (_stand_in(K) if isinstance(K, da.Array) else K),
+        (_stand_in(V) if isinstance(V, da.Array) else V),
     )
     Q, *seen, mask, causal, offset, scale = checked(where, Q, *seen, mask, causal, offset, scale)
     K, V = (
@@ -142,7 +143,9 @@ def cluster_attention(
             shards = K.numblocks[-2] if isinstance(K, da.Array) else 2 * len(client.ncores())
         n_k = K.shape[-2]
         size = max(1, -(-n_k // shards))
-        parts = _partials(Q, _cut(da, K, size), _cut(da, V, size), mask, causal, offset, scale, size)
+        parts = _partials(
+            Q, _cut(da, K, size), _cut(da, V, size), mask, causal, offset, scale, size
+        )
         return client.compute(_tree(parts)).result().output
 
 
@@ -184,7 +187,9 @@ def hold_on_workers(client, *arrays, shards):
     held = []
     for array in map(np.asarray, arrays):
         size = max(1, -(-array.shape[-2] // shards))
-        held.append(client.persist(da.from_array(array, (*array.shape[:-2], size, array.shape[-1]))))
+        held.append(
+            client.persist(da.from_array(array, (*array.shape[:-2], size, array.shape[-1])))
+        )
     distributed.wait(held)
     return held
 

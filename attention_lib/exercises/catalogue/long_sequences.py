@@ -34,7 +34,7 @@ ONLINE_STEP = Exercise(
     cases=[
         (np.log(2), 1.5, np.log([5.0, 8.0])),
         (np.log(6), 2.5, np.log([3.0, 4.0])),
-        (0.5, 1.75, np.array([0.25, 1.5, -1.0])),
+        (0.5, 1.75, np.array([0.25, 1.5, -1.0, 0.75, 1.0])),
     ],
     extreme=[
         (-np.inf, 0.0, np.array([0.0, 1.0])),
@@ -127,8 +127,8 @@ def _old_forgotten(maximum, total, scores):
 
 @ONLINE_STEP.mistake(
     "the exponentials not summed from a maximum",
-    "Entry {entry} is {got} and should be {want}: your sum is counted from 0, as the formula is written. That overflows "
-    "for large scores. From what is a stable sum counted?",
+    "Entry {entry} is {got} and should be {want}: your sum is counted from 0, as the formula is written. That "
+    "overflows for large scores. From what is a stable sum counted?",
 )
 def _from_zero(maximum, total, scores):
     new = max(maximum, scores.max())
@@ -338,148 +338,4 @@ def _winner(m_1, t_1, O_1, m_2, t_2, O_2):
     return np.where((m_1 > m_2)[:, np.newaxis], O_1, O_2)
 
 
-# Tiles
-
-
-def _any_tiles(draw):
-    cases = []
-    for tile in (2, 3):
-        few, many = sorted(draw.sizes(2))
-        cases += [(few + 4, many + 6, tile, many - few + 2), (many + 5, few + 2, tile, 0)]
-    return cases
-
-
-def _skipped(n_q, n_k, tile, offset):
-    last_query = np.minimum(np.arange(0, n_q, tile) + tile, n_q) - 1
-    first_key = np.arange(0, n_k, tile)
-    return first_key > last_query[:, np.newaxis] + offset
-
-
-def _both_ends(n, tile):
-    starts = np.arange(0, n, tile)
-    return starts, np.minimum(starts + tile, n) - 1
-
-
-SKIPPED_TILES = Exercise(
-    "skipped tiles",
-    lambda n_q, n_k, tile, offset: _skipped(n_q, n_k, tile, offset),
-    cases=[(6, 6, 2, 0), (4, 10, 2, 5), (7, 11, 3, 4), (3, 8, 2, 3)],
-    fresh=_any_tiles,
-    notice="The tiles on the edge stay, with a mask inside; of a long square, nearly half can go.",
-)
-
-
-@SKIPPED_TILES.mistake(
-    "the offset forgotten",
-    "Right for an offset of 0. With earlier keys, entry {entry} is {got} instead of {want}: your staircase starts at "
-    "the top left. How many keys stand before that of query 0?",
-)
-def _top_left(n_q, n_k, tile, offset):
-    return _skipped(n_q, n_k, tile, 0)
-
-
-@SKIPPED_TILES.mistake(
-    "the offset taken the other way",
-    "Right for an offset of 0. With earlier keys, entry {entry} is {got} instead of {want}: your queries see fewer keys "
-    "than without them. Does an earlier key hide something, or add to what may be seen?",
-)
-def _offset_negative(n_q, n_k, tile, offset):
-    return _skipped(n_q, n_k, tile, -offset)
-
-
-@SKIPPED_TILES.mistake(
-    "n_k - n_q for the offset",
-    "Entry {entry} is {got} instead of {want}: you took n_k - n_q for the offset, which holds for the last queries of a "
-    "text. Which offset was given?",
-)
-def _last_queries(n_q, n_k, tile, offset):
-    return _skipped(n_q, n_k, tile, n_k - n_q)
-
-
-@SKIPPED_TILES.mistake(
-    "a tile skipped for its first query",
-    "Entry {entry} is {got} instead of {want}: no key of this tile is open to its first query, but one is to a later "
-    "query. Which query of a tile sees most?",
-)
-def _first_query(n_q, n_k, tile, offset):
-    queries, keys = _both_ends(n_q, tile)[0], _both_ends(n_k, tile)[0]
-    return keys > queries[:, np.newaxis] + offset
-
-
-@SKIPPED_TILES.mistake(
-    "a tile skipped for its last key",
-    "Entry {entry} is {got} instead of {want}: the last key of this tile is hidden from all its queries, an earlier key "
-    "is not. Which key of a tile is the first to be seen?",
-)
-def _last_key(n_q, n_k, tile, offset):
-    queries, keys = _both_ends(n_q, tile)[1], _both_ends(n_k, tile)[1]
-    return keys > queries[:, np.newaxis] + offset
-
-
-@SKIPPED_TILES.mistake(
-    "every tile with a hidden score",
-    "Entry {entry} is {got} instead of {want}: a tile was skipped because some of its scores are hidden, and with them "
-    "go those that are not. When may a whole tile be left out?",
-)
-def _any_hidden(n_q, n_k, tile, offset):
-    queries, keys = _both_ends(n_q, tile)[0], _both_ends(n_k, tile)[1]
-    return keys > queries[:, np.newaxis] + offset
-
-
-@SKIPPED_TILES.mistake(
-    "a tile skipped that one query just reaches",
-    "Entry {entry} is {got} instead of {want}: the first key of this tile is that of its last query's own place, and a "
-    "token sees itself. Is it > or >=?",
-)
-def _at_the_edge(n_q, n_k, tile, offset):
-    queries, keys = _both_ends(n_q, tile)[1], _both_ends(n_k, tile)[0]
-    return keys >= queries[:, np.newaxis] + offset
-
-
-@SKIPPED_TILES.mistake(
-    "the tiles that are needed",
-    "Entry {entry} is {got} instead of {want}: True stands for the tiles that have something to see. Which ones are "
-    "asked for?",
-)
-def _needed(n_q, n_k, tile, offset):
-    return ~_skipped(n_q, n_k, tile, offset)
-
-
-@SKIPPED_TILES.mistake(
-    "the tiles of the past",
-    "Entry {entry} is {got} instead of {want}: you skip keys that come before a tile's queries. Which ones does a causal "
-    "mask hide, earlier keys or later ones?",
-)
-def _past(n_q, n_k, tile, offset):
-    queries, keys = _both_ends(n_q, tile)[0], _both_ends(n_k, tile)[1]
-    return keys < queries[:, np.newaxis] + offset
-
-
-@SKIPPED_TILES.mistake(
-    "an entry for each score instead of each tile",
-    "Yours has shape {shape}, one entry for each score. How many tiles are there along the queries, and along the keys?",
-)
-def _each_score(n_q, n_k, tile, offset):
-    return ~np.tri(n_q, n_k, offset, dtype=bool)
-
-
-@SKIPPED_TILES.mistake(
-    "the tiles by number, whatever the offset",
-    "Entry {entry} is {got} instead of {want}: tile numbers were compared, as if there were no earlier keys. In which "
-    "position does the last query of a tile stand?",
-)
-def _by_number(n_q, n_k, tile, offset):
-    return np.arange(-(-n_k // tile)) > np.arange(-(-n_q // tile))[:, np.newaxis]
-
-
-@SKIPPED_TILES.mistake(
-    "the last tile of the queries taken as full",
-    "Entry {entry} is {got} instead of {want}: the last tile has fewer queries than the others, and you let it see what "
-    "a query behind the end would see. Which is its last query?",
-)
-def _full(n_q, n_k, tile, offset):
-    last_query = np.arange(0, n_q, tile) + tile - 1
-    return np.arange(0, n_k, tile) > last_query[:, np.newaxis] + offset
-
-
-ALL = [ONLINE_STEP, MERGE, SKIPPED_TILES]
+ALL = [ONLINE_STEP, MERGE]

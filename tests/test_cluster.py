@@ -75,7 +75,7 @@ def test_missing_package_is_named(monkeypatch):
 
 @pytest.mark.parametrize("shards", [0, -1, 1.5, True])
 def test_shards_are_whole_numbers(shards):
-    with pytest.raises((TypeError, ValueError), match="cluster_attention: .*shards"):
+    with pytest.raises((TypeError, ValueError), match=r"cluster_attention: .*shards"):
         cluster_attention(*arrays(), shards=shards, client=InThisProcess())
 
 

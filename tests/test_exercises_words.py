@@ -421,6 +421,19 @@ PHRASES = [
     (r"An even row of two|sum over the keys|How many rows of weights|In how many rows does a key stand|the rest of such a row|Which rows hold a score of this key|What should such a row\b", DEFINITION),
     (r"Row i of the output belongs to query i|has a row per query|A row of A is what one query gives to all keys\. What is a column|belongs? to the keys, as the columns of A do|belongs to the keys\b", DEFINITION),
     (r"What should a row be|the rows of (A|S_scaled) sum to|weights of a row sum to|into one row of the output|to have rows that sum to 1|sum to 1, rows or columns|Which of the two counts rows|such a query take home|those of a row or of a column", DEFINITION),
+    # Tiles of queries, which need tiles of keys.
+    (r"How many keys stand before that of query 0|Does an earlier key hide", DEFINITION),
+    (r"if each tile of queries has its own|Does a tile with one key to see", DEFINITION),
+    (r"Right where n_k - n_q is the offset", lambda slip: slip.is_(lambda n_q, n_k, tile, offset: slip.exercise.reference(n_q, n_k, tile, n_k - n_q))),
+    (r"you counted what the first query of a tile sees", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: (got == np.minimum(np.arange(0, n_q, tile) + offset, n_k - 1) // tile + 1).all())),
+    (r"the tiles that its last query sees whole", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: got[0] == min(-(-n_k // tile), (tile + offset) // tile))),
+    (r"it begins at the last query's own place", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: (want[0] > got[0]) == ((tile + offset - 1) % tile == 0 and tile + offset <= n_k))),
+    (r"you counted the tiles of all keys", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: (got == -(-n_k // tile)).all())),
+    (r"so many keys does a tile's last query see", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: got[-1] == min(n_q + offset, n_k))),
+    (r"you counted on behind the last key", lambda slip: slip.anywhere and all(got.max() > -(-n_k // tile) for (_, n_k, tile, _), got, _ in slip.anywhere)),
+    (r"the keys to see were divided by the size of a tile", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: got[-1] == min(n_q + offset, n_k) // tile)),
+    (r"the last one has fewer queries than the others", lambda slip: slip.anywhere and all(n_q % tile for (n_q, _, tile, _), _, _ in slip.anywhere)),
+    (r"a number for each query", lambda slip: slip.all(lambda got, want, n_q, *_: got.shape == (n_q,))),
 ]  # fmt: skip
 PHRASES = [(re.compile(pattern), fact) for pattern, fact in PHRASES]
 

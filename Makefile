@@ -15,6 +15,8 @@
 #   make check-lab
 #                start make lab, look at the page that it opens, and stop it
 #   make fuzz    a long run of random inputs, new ones each time
+#   make bench   attention's time and memory, beside PyTorch, ONNX Runtime and JAX where they install;
+#                into docs/benchmark.md and docs/benchmark.json
 #   make bench-validate
 #                what the checking of notebooks costs, beside other ways of doing it
 #   make snapshot
@@ -45,7 +47,7 @@ TEST := .venv-test
 # A stamp file says that an environment is complete, and from which files it was made.
 PINS := constraints.txt pyproject.toml requirements.txt
 
-.PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench-validate \
+.PHONY: lab practice check-lab test test-long refresh check-refresh test-oldest test-newest fuzz bench bench-validate \
     snapshot check-snapshot site test-site release lint format clean
 
 lab: $(LAB)/ready
@@ -84,6 +86,10 @@ test-newest:
 fuzz: $(TEST)/ready
 	FUZZ_EXAMPLES=5000 $(TEST)/$(BIN)/python -m pytest tests/test_fuzz.py
 
+# Two settings that some systems make for old versions of OpenBLAS slow down a new one.
+bench: .venv-bench-attention/ready
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE .venv-bench-attention/$(BIN)/python tools/bench_attention.py --save docs
+
 bench-validate: .venv-bench/ready
 	.venv-bench/$(BIN)/python tools/bench_validate.py
 
@@ -108,7 +114,7 @@ format: $(TEST)/ready
 	$(TEST)/$(BIN)/python -m ruff format .
 
 clean:
-	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench .venv-model .venv-site build site/node_modules
+	rm -rf $(LAB) $(TEST) .venv-oldest .venv-newest .venv-bench .venv-bench-attention .venv-model .venv-site build site/node_modules
 
 release: $(TEST)/ready
 	$(TEST)/$(BIN)/python tools/release.py $(if $(DRY_RUN),--dry-run) $(VERSION)
@@ -131,6 +137,16 @@ $(TEST)/ready: $(PINS)
 .venv-oldest/ready: constraints-oldest.txt pyproject.toml
 	@echo "Making an environment of the oldest supported versions in $(@D)."
 	$(call make_environment,-c constraints-oldest.txt -e '.[test]')
+
+# What is compared with is not needed: what does not install here is left out.
+.venv-bench-attention/ready: $(PINS)
+	@echo "Making an environment with other ways of computing attention in $(@D)."
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast]'
+	-$(@D)/$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	-$(@D)/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt onnx onnxruntime
+	-$(@D)/$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt jax
+	@touch $@
 
 .venv-bench/ready: $(PINS)
 	@echo "Making an environment with other ways of checking notebooks in $(@D)."

@@ -351,7 +351,7 @@ def _axes_of_plot(ax):
         parts.append(
             (f'{name} "{label}"' if label else f"{name} without a name")
             + (f" ({scale})" if scale != "linear" else "")
-            + f" from {plots_in_words.place(axis, low)} to {plots_in_words.place(axis, high)}"
+            + f" from {plots_in_words.place_on(axis, low)} to {plots_in_words.place_on(axis, high)}"
             + plots_in_words.unit_of_axis(axis)
         )
     return ", ".join([*parts, *plots_in_words.second_axes(ax)])

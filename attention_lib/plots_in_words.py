@@ -133,7 +133,7 @@ def kind_of_axis(axis):
     return "angle" if axis.axis_name in ("x", "theta") else "radius"
 
 
-def place(axis, value):
+def place_on(axis, value):
     """Return a place on an axis as it is read there: a date, an angle in degrees, a number."""
     if _has_dates(axis):
         return num2date(value).isoformat(sep=" ", timespec="minutes")[:16].removesuffix(" 00:00")
@@ -154,7 +154,7 @@ def _has_dates(axis):
 
 
 def second_axes(ax):
-    """Return a clause for each second scale of a panel, as `secondary_xaxis` makes it."""
+    """Return a clause for each second scale of a panel, one that is computed from the first."""
     found = []
     for child in ax.child_axes:
         if isinstance(child, SecondaryAxis) and child.get_visible():
@@ -166,7 +166,7 @@ def second_axes(ax):
             found.append(
                 f"second {which} axis"
                 + (f' "{label}"' if label else " without a name")
-                + f" from {place(axis, low)} to {place(axis, high)}"
+                + f" from {place_on(axis, low)} to {place_on(axis, high)}"
             )
     return found
 
@@ -233,7 +233,7 @@ def _line(line, label, ax, places):
         }
         if points:
             return _points(label, x, y, places, ax)
-        dates = [place(ax.xaxis, day) for day in x] if _has_dates(ax.xaxis) else None
+        dates = [place_on(ax.xaxis, day) for day in x] if _has_dates(ax.xaxis) else None
         return Thing(_full("line", label, x, y, dates), _course(ax, label, x, y), named)
     if in_x or in_y:
         way, place = (
@@ -268,7 +268,7 @@ def _course(ax, label, x, y):
     """Say where a curve starts, rises, falls and ends, and where it is highest and lowest."""
 
     def point(a, b):
-        return f"({place(ax.xaxis, a) if _has_dates(ax.xaxis) else short(a)}, {short(b)})"
+        return f"({place_on(ax.xaxis, a) if _has_dates(ax.xaxis) else short(a)}, {short(b)})"
 
     name = f'"{label}"' if label else "line"
     kept = np.isfinite(x) & np.isfinite(y)

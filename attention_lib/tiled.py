@@ -273,6 +273,8 @@ def _in_tiles(Q, K, V, mask, causal, offset, scale, tile, threads, bar, exact):
             _attend_again(tiles, V[index], maximum, total, output)
         rooms.append(room)
 
+    if threads is None and math.prod(batch) * n_q * n_k <= math.prod(tile):
+        threads = 1  # it would take longer to start another
     work_on(cut(batch, n_q, tile[0]), work, threads, bar)
     return made
 

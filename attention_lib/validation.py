@@ -5,8 +5,10 @@ shape, and where to look. Checks run before any arithmetic, so NumPy's own broad
 message is never what a reader sees.
 """
 
+import importlib
 import math
 import operator
+import sys
 
 import numpy as np
 
@@ -726,3 +728,30 @@ def _check_batches(where, **arrays):
             f"{where}: the axes of {names} before the last two are batch axes, and must be equal or 1. "
             f"{shapes}. Compare them from the right."
         ) from error
+
+
+def package_of_clusters(where, name):
+    """Return a module of the packages that work on a cluster, imported; say where there is none."""
+    if sys.platform == "emscripten":
+        raise ImportError(
+            f"{where}: a cluster needs processes, and a page in a browser has none. Run this on a computer of "
+            "your own, or use tiled_attention, which needs one process."
+        )
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"{where}: a cluster needs the packages dask and distributed, which are not installed. Install "
+            'them with "pip install dask distributed", or use tiled_attention, which needs one process.'
+        ) from error
+
+
+def workers_here(where, addresses):
+    """Check that workers are on this machine, where their numbers of processes are ours."""
+    others = [address for address in addresses if not address.startswith("tcp://127.0.0.1:")]
+    if others or not addresses:
+        raise ValueError(
+            f"{where}: every worker must be on this machine, at 127.0.0.1, as those that connect starts. Got "
+            f"{', '.join(others) or 'no worker at all'}. To end one on another machine, go there, or unset "
+            "DASK_SCHEDULER_ADDRESS."
+        )

@@ -22,7 +22,15 @@ TILED = ["PartialAttention", "tiled_attention", "partial_attention", "merge"]
 MEASURES = ["row_entropy"]
 BACKWARDS = ["softmax_jacobian", "softmax_vjp", "AttentionGradients", "attention_gradients"]
 
-DRAWING = {"head_pictures", "plots_in_words", "figures", "heatmap", "query_picture", "tokens"}
+DRAWING = {
+    "head_pictures",
+    "plots_in_words",
+    "figures",
+    "heatmap",
+    "query_picture",
+    "sliders",
+    "tokens",
+}
 MATHS = sorted(path for path in PACKAGE.rglob("*.py") if path.stem not in DRAWING)
 STEPS = sorted(path for path in (PACKAGE / "steps").glob("*.py") if path.stem != "__init__")
 

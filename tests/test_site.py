@@ -31,6 +31,13 @@ def test_page_has_its_own_button_and_each_figure_its_alternative(path):
     assert not any("image/png" in o.get("data", {}) for o in outputs)
 
 
+def test_picture_of_the_first_page_is_the_one_that_its_text_speaks_of():
+    overview = LESSONS[Path("notebooks/00_overview.ipynb")]
+    assert "weight · value" in site_pages.picture(overview, "1. scores: query")
+    with pytest.raises(ValueError, match="no figure of the notebook has"):
+        site_pages.picture(overview, "no such words")
+
+
 def test_copy_for_the_browser_leads_back_into_the_book():
     path = Path("notebooks/03_softmax.ipynb")
     copied = site_pages.lite_copy(LESSONS[path], path)

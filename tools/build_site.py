@@ -70,7 +70,7 @@ def make_pages():
     index = (SOURCE / "index.md").read_text(encoding="utf-8")
     overview = taught[Path("notebooks/00_overview.ipynb")]
     filled = {
-        "PICTURE": site_pages.opening_picture(overview),
+        "PICTURE": site_pages.picture(overview, "1. scores: query"),
         "NOTEBOOKS": site_pages.table_of_notebooks(taught),
         "BOOK": site_pages.tree(map(numbered, taught.items()), "The notebooks"),
         "SOLUTIONS": site_pages.tree([p.with_suffix("").as_posix() for p in solved], "Solutions"),

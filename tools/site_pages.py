@@ -90,14 +90,14 @@ def _box(output):
     data.pop("image/png")
 
 
-def opening_picture(notebook):
-    """Return the first figure of a notebook as HTML, text alternative and all."""
+def picture(notebook, words):
+    """Return the first figure whose text alternative has these words as HTML, alternative and all."""
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
             found = IMAGE.search("".join(output.get("data", {}).get("text/html", "")))
-            if found:
+            if found and words in found[0]:
                 return f'<div class="figure-of-notebook">{found[0]}</div>'
-    raise ValueError("opening_picture: the notebook has no figure with a text alternative.")
+    raise ValueError(f"picture: no figure of the notebook has {words!r} in its text alternative.")
 
 
 def table_of_notebooks(notebooks):

@@ -39,6 +39,8 @@ def settle():
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         os.environ[name] = str(Path(folder, name.lower()))
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel of this environment
+    if not _can_keep_fonts():
+        os.environ["MPLCONFIGDIR"] = folder  # or matplotlib says so on stderr, in each process
     os.environ["MPLBACKEND"] = "agg"
     # The file that matplotlib comes with, instead of the user's; the list of fonts stays in its cache.
     matplotlib = Path(importlib.util.find_spec("matplotlib").origin).parent
@@ -48,6 +50,12 @@ def settle():
     # Here once, and not in the first cell that draws: on a new machine it takes long, and says so
     # on stderr; and where the cache cannot be written, all that is started gets another one.
     importlib.import_module("matplotlib.font_manager")
+
+
+def _can_keep_fonts():
+    home = os.environ.get("MPLCONFIGDIR") or os.environ.get("XDG_CACHE_HOME") or Path.home()
+    there = next(place for place in (Path(home), *Path(home).absolute().parents) if place.exists())
+    return os.access(there, os.W_OK | os.X_OK)
 
 
 def of_kernel(folder):

@@ -3,8 +3,10 @@
 from . import (
     backward,
     learning,
+    long_sequences,
     masks,
     overview,
+    real_heads,
     scaling,
     scores,
     softmax,
@@ -24,6 +26,8 @@ MODULES = {
         masks,
         backward,
         learning,
+        real_heads,
+        long_sequences,
         write_it_all,
     )
 }

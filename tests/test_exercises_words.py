@@ -287,6 +287,49 @@ def controls(first, second):
     return fact
 
 
+def first_wrong_tile(says):
+    """What can be seen in the first tile that is wrong: says(its queries by its keys, first key, last query's own)."""
+
+    def fact(slip):
+        found = []
+        for (n_q, n_k, tile, offset), got, want in slip.results(wrong=True):
+            r, c = np.argwhere(got != want)[0] * tile
+            seen = np.tri(n_q, n_k, offset, dtype=bool)[r : r + tile, c : c + tile]
+            found.append(bool(says(seen, c, min(r + tile, n_q) - 1 + offset)))
+        return bool(found) and all(found)
+
+    return fact
+
+
+def right_without_earlier_keys(slip):
+    """It is right where the offset is 0, and wrong somewhere where it is not."""
+    results = slip.results()
+    right = all(close(got, want) for case, got, want in results if case[-1] == 0)
+    return right and any(not close(got, want) for case, got, want in results if case[-1] > 0)
+
+
+def with_offset(other):
+    """The offset that it was given is taken for another one: other(n_q, n_k, offset)."""
+
+    def fact(slip):
+        return slip.is_(lambda n_q, n_k, tile, offset: slip.exercise.reference(n_q, n_k, tile, other(n_q, n_k, offset)))  # fmt: skip
+
+    return fact
+
+
+def only_in_a_last_tile_that_is_not_full(slip):
+    return all(n_q % tile and close(got[:-1], want[:-1]) for (n_q, n_k, tile, offset), got, want in slip.results(wrong=True))  # fmt: skip
+
+
+def skips_what_comes_before(slip):
+    """The tiles that it skips end before the first query of their row."""
+    return all(
+        c * tile < r * tile + offset
+        for (_, _, tile, offset), got, _ in slip.results()
+        for r, c in np.argwhere(got)
+    )
+
+
 # A phrase, and what must be so where a sentence has it.
 PHRASES = [
     # Placeholders of evidence.py: row_sums sums along rows.
@@ -410,6 +453,23 @@ PHRASES = [
     (r"compared with even rows alone\. Is there a report whose frozen rows reach as much", controls("even", "frozen")),
     (r"compared with frozen rows alone\. Is there a report whose even rows reach as much", controls("frozen", "even")),
     (r"the trained rows|with a row that was never trained|a row without training|have rows that are one-hot|are the rows one-hot|Do broad rows pass", DEFINITION),
+    # Heads.
+    (r"this is the best of all queries", lambda slip: slip.is_(lambda A: np.diagonal(A, -1, -2, -1).max(axis=-1))),
+    (r"the first query's token before is the last one", lambda slip: slip.is_(lambda A: (A[..., 0, -1] + np.diagonal(A, -1, -2, -1).sum(axis=-1)) / A.shape[-1])),
+    (r"Rows are queries: which key stands before query 1|How many queries have a token before|By how many queries must the sum", DEFINITION),
+    (r"Which row would be right|Can one row be right|the row prefers the same noun|the row hardly changes|what the rows show|what did the row do", DEFINITION),
+    # Tiles.
+    (r"With earlier keys, entry", right_without_earlier_keys),
+    (r"your queries see fewer keys than without them", lambda slip: with_offset(lambda n_q, n_k, offset: -offset)(slip) and right_without_earlier_keys(slip)),
+    (r"you took n_k - n_q for the offset", with_offset(lambda n_q, n_k, offset: n_k - n_q)),
+    (r"no key of this tile is open to its first query, but one is to a later query", first_wrong_tile(lambda seen, *_: not seen[0].any() and seen.any())),
+    (r"the last key of this tile is hidden from all its queries, an earlier key is not", first_wrong_tile(lambda seen, *_: not seen[:, -1].any() and seen.any())),
+    (r"the first key of this tile is that of its last query's own place", first_wrong_tile(lambda seen, key, own: key == own)),
+    (r"you skip keys that come before a tile's queries", skips_what_comes_before),
+    (r"as if there were no earlier keys", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: close(got, slip.on((n_q, n_k, tile, 0))))),
+    (r"the last tile has fewer queries than the others", only_in_a_last_tile_that_is_not_full),
+    (r"holds for the last queries of a text|what a query behind the end would see|Which is its last query|does the last query of a tile stand|along the queries, and along the keys", DEFINITION),
+    (r"How many keys stand before that of query 0|Does an earlier key hide|Which query of a tile sees most|Which key of a tile is the first|earlier keys or later ones", DEFINITION),
     # What attention is.
     (r"Whose attention is shared out, a query's \(a row\) or a key's \(a column\)|one query's or one key's|[Ii]s it a query's attention that is broad or narrow, or a key's", DEFINITION),
     (r"does (a single|each) query have to give|Does a query take the best|does the query (itself )?(take|average)", DEFINITION),

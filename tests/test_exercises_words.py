@@ -287,46 +287,55 @@ def controls(first, second):
     return fact
 
 
-def first_wrong_tile(says):
-    """What can be seen in the first tile that is wrong: says(its queries by its keys, first key, last query's own)."""
+def tiles(count):
+    """Each block of queries counts so many tiles: count(what its queries see of each tile of keys, as booleans)."""
 
     def fact(slip):
-        found = []
-        for (n_q, n_k, tile, offset), got, want in slip.results(wrong=True):
-            r, c = np.argwhere(got != want)[0] * tile
-            seen = np.tri(n_q, n_k, offset, dtype=bool)[r : r + tile, c : c + tile]
-            found.append(bool(says(seen, c, min(r + tile, n_q) - 1 + offset)))
-        return bool(found) and all(found)
+        def computed(n_q, n_k, tile, offset):
+            seen = np.tri(n_q, n_k, offset, dtype=bool)
+            return np.array(
+                [
+                    sum(count(seen[r : r + tile, c : c + tile]) for c in range(0, n_k, tile))
+                    for r in range(0, n_q, tile)
+                ]
+            )
+
+        return slip.is_(computed)
 
     return fact
 
 
-def right_without_earlier_keys(slip):
-    """It is right where the offset is 0, and wrong somewhere where it is not."""
+def last_query_sees(slip):
+    """A number for each block of queries: how many keys its last query sees."""
+
+    def computed(n_q, n_k, tile, offset):
+        seen = np.tri(n_q, n_k, offset).sum(axis=-1)
+        return np.array([seen[r : r + tile][-1] for r in range(0, n_q, tile)])
+
+    return slip.is_(computed)
+
+
+def with_offset_of_the_last_queries(slip):
     results = slip.results()
-    right = all(close(got, want) for case, got, want in results if case[-1] == 0)
-    return right and any(not close(got, want) for case, got, want in results if case[-1] > 0)
+    same = [close(got, want) for (n_q, n_k, _, offset), got, want in results if n_k - n_q == offset]
+    taken = lambda n_q, n_k, tile, offset: slip.exercise.reference(n_q, n_k, tile, n_k - n_q)  # noqa: E731
+    return all(same) and slip.is_(taken)
 
 
-def with_offset(other):
-    """The offset that it was given is taken for another one: other(n_q, n_k, offset)."""
-
-    def fact(slip):
-        return slip.is_(lambda n_q, n_k, tile, offset: slip.exercise.reference(n_q, n_k, tile, other(n_q, n_k, offset)))  # fmt: skip
-
-    return fact
+def beyond_the_last_key(slip):
+    """It is wrong, and too large, only where the last query of a block stands behind the last key."""
+    return all(
+        (
+            (got > want) <= (np.minimum(np.arange(0, n_q, tile) + tile, n_q) - 1 + offset >= n_k)
+        ).all()
+        for (n_q, n_k, tile, offset), got, want in slip.results(wrong=True)
+    )
 
 
 def only_in_a_last_tile_that_is_not_full(slip):
-    return all(n_q % tile and close(got[:-1], want[:-1]) for (n_q, n_k, tile, offset), got, want in slip.results(wrong=True))  # fmt: skip
-
-
-def skips_what_comes_before(slip):
-    """The tiles that it skips end before the first query of their row."""
     return all(
-        c * tile < r * tile + offset
-        for (_, _, tile, offset), got, _ in slip.results()
-        for r, c in np.argwhere(got)
+        case[0] % case[2] and close(got[:-1], want[:-1])
+        for case, got, want in slip.results(wrong=True)
     )
 
 
@@ -459,17 +468,17 @@ PHRASES = [
     (r"Rows are queries: which key stands before query 1|How many queries have a token before|By how many queries must the sum", DEFINITION),
     (r"Which row would be right|Can one row be right|the row prefers the same noun|the row hardly changes|what the rows show|what did the row do", DEFINITION),
     # Tiles.
-    (r"With earlier keys, entry", right_without_earlier_keys),
-    (r"your queries see fewer keys than without them", lambda slip: with_offset(lambda n_q, n_k, offset: -offset)(slip) and right_without_earlier_keys(slip)),
-    (r"you took n_k - n_q for the offset", with_offset(lambda n_q, n_k, offset: n_k - n_q)),
-    (r"no key of this tile is open to its first query, but one is to a later query", first_wrong_tile(lambda seen, *_: not seen[0].any() and seen.any())),
-    (r"the last key of this tile is hidden from all its queries, an earlier key is not", first_wrong_tile(lambda seen, *_: not seen[:, -1].any() and seen.any())),
-    (r"the first key of this tile is that of its last query's own place", first_wrong_tile(lambda seen, key, own: key == own)),
-    (r"you skip keys that come before a tile's queries", skips_what_comes_before),
-    (r"as if there were no earlier keys", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: close(got, slip.on((n_q, n_k, tile, 0))))),
-    (r"the last tile has fewer queries than the others", only_in_a_last_tile_that_is_not_full),
-    (r"holds for the last queries of a text|what a query behind the end would see|Which is its last query|does the last query of a tile stand|along the queries, and along the keys", DEFINITION),
-    (r"How many keys stand before that of query 0|Does an earlier key hide|Which query of a tile sees most|Which key of a tile is the first|earlier keys or later ones", DEFINITION),
+    (r"Right where n_k - n_q is the offset", with_offset_of_the_last_queries),
+    (r"you counted what the first query of a tile sees", tiles(lambda seen: seen[0].any())),
+    (r"the tiles that its last query sees whole", tiles(lambda seen: seen[-1].all())),
+    (r"it begins at the last query's own place", lambda slip: slip.is_(lambda n_q, n_k, tile, offset: slip.exercise.reference(n_q, n_k, tile, offset - 1))),
+    (r"you counted the tiles of all keys", tiles(lambda seen: True)),
+    (r"so many keys does a tile's last query see", last_query_sees),
+    (r"you counted on behind the last key", beyond_the_last_key),
+    (r"the keys to see were divided by the size of a tile and rounded down", lambda slip: slip.is_(lambda n_q, n_k, tile, offset: np.array([min(min(r + tile, n_q) + offset, n_k) // tile for r in range(0, n_q, tile)]))),
+    (r"the last one has fewer queries than the others", only_in_a_last_tile_that_is_not_full),
+    (r"a number for each query\b", lambda slip: slip.all(lambda got, want, n_q, *_: got.shape == (n_q,))),
+    (r"if each tile of queries has its own|a tile with one key to see|How many keys stand before that of query 0|Does an earlier key hide", DEFINITION),
     # What attention is.
     (r"Whose attention is shared out, a query's \(a row\) or a key's \(a column\)|one query's or one key's|[Ii]s it a query's attention that is broad or narrow, or a key's", DEFINITION),
     (r"does (a single|each) query have to give|Does a query take the best|does the query (itself )?(take|average)", DEFINITION),

@@ -12,7 +12,7 @@ def _any_steps(draw):
     """Draw two rows, and cut each into what was seen and the next scores."""
     cases = []
     for _ in range(2):
-        seen, rest = draw.numbers(draw.sizes(1)[0] + 1), draw.numbers(3)
+        seen, rest = abs(draw.numbers(draw.sizes(1)[0] + 1)), draw.numbers(3)
         cases.append((seen.max(), np.exp(seen - seen.max()).sum(), rest))
     return cases
 
@@ -127,8 +127,7 @@ def _old_forgotten(maximum, total, scores):
 
 @ONLINE_STEP.mistake(
     "the exponentials not summed from a maximum",
-    "Entry {entry} is {got} and should be {want}: your sum is counted from 0, as the formula is written. That "
-    "overflows "
+    "Entry {entry} is {got} and should be {want}: your sum is counted from 0, as the formula is written, and overflows "
     "for large scores. From what is a stable sum counted?",
 )
 def _from_zero(maximum, total, scores):
@@ -275,8 +274,8 @@ def _merged_the_wrong_way(m_1, t_1, O_1, m_2, t_2, O_2):
 
 @MERGE.mistake(
     "the first block not rescaled",
-    "Right where the first block has the larger maximum. Elsewhere entry {entry} is {got} instead of {want}: its total "
-    "is still counted from its own maximum. Which blocks must be moved to the common one?",
+    "Entry {entry} is {got} instead of {want}: the first block is still counted from its own maximum, which may not be "
+    "the larger one. Which blocks must be moved to the common maximum?",
 )
 def _first_kept(m_1, t_1, O_1, m_2, t_2, O_2):
     return _mix(t_1, O_1, _shares(m_1, t_1, m_2, t_2)[1], O_2)
@@ -284,8 +283,8 @@ def _first_kept(m_1, t_1, O_1, m_2, t_2, O_2):
 
 @MERGE.mistake(
     "the second block not rescaled",
-    "Right where the second block has the larger maximum. Elsewhere entry {entry} is {got} instead of {want}: its "
-    "total is still counted from its own maximum. Which blocks must be moved to the common one?",
+    "Entry {entry} is {got} instead of {want}: the second block is still counted from its own maximum, which may not "
+    "be the larger one. Which blocks must be moved to the common maximum?",
 )
 def _second_kept(m_1, t_1, O_1, m_2, t_2, O_2):
     return _mix(_shares(m_1, t_1, m_2, t_2)[0], O_1, t_2, O_2)
@@ -343,150 +342,158 @@ def _winner(m_1, t_1, O_1, m_2, t_2, O_2):
 
 
 def _any_tiles(draw):
+    """Draw sizes that are different primes, so that no number can be mistaken for another."""
     cases = []
-    for tile in (2, 3):
-        few, many = sorted(draw.sizes(2))
-        cases += [(few + 4, many + 6, tile, many - few + 2), (many + 5, few + 2, tile, 0)]
+    for _ in range(2):
+        n_q, n_k, offset = draw.one_of([(7, 19, 11), (11, 23, 5), (13, 17, 5), (11, 19, 7)])
+        cases.append((n_q, n_k, draw.one_of((2, 3)), offset))
     return cases
 
 
-def _skipped(n_q, n_k, tile, offset):
-    last_query = np.minimum(np.arange(0, n_q, tile) + tile, n_q) - 1
-    first_key = np.arange(0, n_k, tile)
-    return first_key > last_query[:, np.newaxis] + offset
+def _starts(n, tile):
+    return np.arange(0, n, tile)
 
 
-def _both_ends(n, tile):
-    starts = np.arange(0, n, tile)
-    return starts, np.minimum(starts + tile, n) - 1
+def _ends(n, tile):
+    """Return the last position of each tile."""
+    return np.minimum(_starts(n, tile) + tile, n) - 1
 
 
-SKIPPED_TILES = Exercise(
-    "skipped tiles",
-    lambda n_q, n_k, tile, offset: _skipped(n_q, n_k, tile, offset),
-    cases=[(6, 6, 2, 0), (4, 10, 2, 5), (7, 11, 3, 4), (3, 8, 2, 3)],
+def _counted(first_hidden, n_k, tile):
+    """Return how many tiles of keys begin before the first hidden key."""
+    return (_starts(n_k, tile) < first_hidden[:, np.newaxis]).sum(axis=-1)
+
+
+TILES = Exercise(
+    "tiles to compute",
+    lambda n_q, n_k, tile, offset: _counted(_ends(n_q, tile) + offset + 1, n_k, tile),
+    cases=[(6, 6, 2, 0), (4, 11, 2, 5), (7, 11, 3, 4), (5, 7, 2, 6)],
     fresh=_any_tiles,
-    notice="The tiles on the edge stay, with a mask inside; of a long square, nearly half can go.",
+    notice="The tiles on the edge are computed, and masked inside; of a long square, nearly half are not.",
 )
 
 
-@SKIPPED_TILES.mistake(
+@TILES.mistake(
     "the offset forgotten",
-    "Right for an offset of 0. With earlier keys, entry {entry} is {got} instead of {want}: your staircase starts at "
-    "the top left. How many keys stand before that of query 0?",
+    "Right for an offset of 0. With one, entry {entry} is {got} instead of {want}: your staircase starts at the top "
+    "left. How many keys stand before that of query 0?",
 )
 def _top_left(n_q, n_k, tile, offset):
-    return _skipped(n_q, n_k, tile, 0)
+    return _counted(_ends(n_q, tile) + 1, n_k, tile)
 
 
-@SKIPPED_TILES.mistake(
+@TILES.mistake(
     "the offset taken the other way",
-    "Right for an offset of 0. With earlier keys, entry {entry} is {got} instead of {want}: your queries see fewer "
-    "keys "
-    "than without them. Does an earlier key hide something, or add to what may be seen?",
+    "Right for an offset of 0. With one, entry {entry} is {got} instead of {want}: it moved your staircase up instead"
+    " of down. Does an earlier key hide something, or add to what may be seen?",
 )
 def _offset_negative(n_q, n_k, tile, offset):
-    return _skipped(n_q, n_k, tile, -offset)
+    return _counted(_ends(n_q, tile) - offset + 1, n_k, tile)
 
 
-@SKIPPED_TILES.mistake(
+@TILES.mistake(
     "n_k - n_q for the offset",
-    "Entry {entry} is {got} instead of {want}: you took n_k - n_q for the offset, which holds for the last queries of "
-    "a "
-    "text. Which offset was given?",
+    "Right where n_k - n_q is the offset. Here entry {entry} is {got} instead of {want}: you took the one for the "
+    "other. Which offset was given?",
 )
 def _last_queries(n_q, n_k, tile, offset):
-    return _skipped(n_q, n_k, tile, n_k - n_q)
+    return _counted(_ends(n_q, tile) + n_k - n_q + 1, n_k, tile)
 
 
-@SKIPPED_TILES.mistake(
-    "a tile skipped for its first query",
-    "Entry {entry} is {got} instead of {want}: no key of this tile is open to its first query, but one is to a later "
-    "query. Which query of a tile sees most?",
+@TILES.mistake(
+    "counted for the first query, or for whole tiles",
+    "Entry {entry} is {got} instead of {want}: you counted what the first query of a tile sees, or the tiles that its"
+    " last query sees whole, which is the same number. Does a tile with one key to see have to be computed?",
 )
 def _first_query(n_q, n_k, tile, offset):
-    queries, keys = _both_ends(n_q, tile)[0], _both_ends(n_k, tile)[0]
-    return keys > queries[:, np.newaxis] + offset
+    return _counted(_starts(n_q, tile) + offset + 1, n_k, tile)
 
 
-@SKIPPED_TILES.mistake(
-    "a tile skipped for its last key",
-    "Entry {entry} is {got} instead of {want}: the last key of this tile is hidden from all its queries, an earlier "
-    "key "
-    "is not. Which key of a tile is the first to be seen?",
+@TILES.mistake(
+    "only tiles without a hidden score",
+    "Entry {entry} is {got} instead of {want}: a tile was left out because some of its scores are hidden, and with "
+    "them went those that are not. When may a whole tile be left out?",
 )
-def _last_key(n_q, n_k, tile, offset):
-    queries, keys = _both_ends(n_q, tile)[1], _both_ends(n_k, tile)[1]
-    return keys > queries[:, np.newaxis] + offset
+def _all_open(n_q, n_k, tile, offset):
+    return (_ends(n_k, tile) <= _starts(n_q, tile)[:, np.newaxis] + offset).sum(axis=-1)
 
 
-@SKIPPED_TILES.mistake(
-    "every tile with a hidden score",
-    "Entry {entry} is {got} instead of {want}: a tile was skipped because some of its scores are hidden, and with them "
-    "go those that are not. When may a whole tile be left out?",
+@TILES.mistake(
+    "the query's own key left out",
+    "Entry {entry} is {got} instead of {want}: a tile was left out although it begins at the last query's own place. "
+    "May a token attend to itself?",
 )
-def _any_hidden(n_q, n_k, tile, offset):
-    queries, keys = _both_ends(n_q, tile)[0], _both_ends(n_k, tile)[1]
-    return keys > queries[:, np.newaxis] + offset
+def _own_key(n_q, n_k, tile, offset):
+    return _counted(_ends(n_q, tile) + offset, n_k, tile)
 
 
-@SKIPPED_TILES.mistake(
-    "a tile skipped that one query just reaches",
-    "Entry {entry} is {got} instead of {want}: the first key of this tile is that of its last query's own place, and a "
-    "token sees itself. Is it > or >=?",
+@TILES.mistake(
+    "the tiles that are left out",
+    "Entry {entry} is {got} instead of {want}: that is how many tiles have nothing to see. Which ones are asked for?",
 )
-def _at_the_edge(n_q, n_k, tile, offset):
-    queries, keys = _both_ends(n_q, tile)[1], _both_ends(n_k, tile)[0]
-    return keys >= queries[:, np.newaxis] + offset
+def _left_out(n_q, n_k, tile, offset):
+    return len(_starts(n_k, tile)) - TILES.reference(n_q, n_k, tile, offset)
 
 
-@SKIPPED_TILES.mistake(
-    "the tiles that are needed",
-    "Entry {entry} is {got} instead of {want}: True stands for the tiles that have something to see. Which ones are "
-    "asked for?",
+@TILES.mistake(
+    "every tile",
+    "Entry {entry} is {got} instead of {want}: you counted the tiles of all keys. Are there some in which nothing can"
+    " be seen?",
 )
-def _needed(n_q, n_k, tile, offset):
-    return ~_skipped(n_q, n_k, tile, offset)
+def _every_tile(n_q, n_k, tile, offset):
+    return np.full(len(_starts(n_q, tile)), len(_starts(n_k, tile)))
 
 
-@SKIPPED_TILES.mistake(
-    "the tiles of the past",
-    "Entry {entry} is {got} instead of {want}: you skip keys that come before a tile's queries. Which ones does a "
-    "causal "
-    "mask hide, earlier keys or later ones?",
+@TILES.mistake(
+    "keys counted instead of tiles",
+    "Entry {entry} is {got} instead of {want}: so many keys does a tile's last query see. In how many tiles do they "
+    "lie?",
 )
-def _past(n_q, n_k, tile, offset):
-    queries, keys = _both_ends(n_q, tile)[0], _both_ends(n_k, tile)[1]
-    return keys < queries[:, np.newaxis] + offset
+def _keys(n_q, n_k, tile, offset):
+    return np.minimum(_ends(n_q, tile) + offset + 1, n_k)
 
 
-@SKIPPED_TILES.mistake(
-    "an entry for each score instead of each tile",
-    "Yours has shape {shape}, one entry for each score. How many tiles are there along the queries, and along the "
-    "keys?",
+@TILES.mistake(
+    "tiles beyond the last key",
+    "Entry {entry} is {got} instead of {want}: you counted on behind the last key, where there is nothing to see. How"
+    " many tiles are there at the most?",
 )
-def _each_score(n_q, n_k, tile, offset):
-    return ~np.tri(n_q, n_k, offset, dtype=bool)
+def _beyond(n_q, n_k, tile, offset):
+    return -(-(_ends(n_q, tile) + offset + 1) // tile)
 
 
-@SKIPPED_TILES.mistake(
-    "the tiles by number, whatever the offset",
-    "Entry {entry} is {got} instead of {want}: tile numbers were compared, as if there were no earlier keys. In which "
-    "position does the last query of a tile stand?",
+@TILES.mistake(
+    "rounded down",
+    "Entry {entry} is {got} instead of {want}: the keys to see were divided by the size of a tile and rounded down, "
+    "which loses the tile that is seen in part. Which way must be rounded?",
 )
-def _by_number(n_q, n_k, tile, offset):
-    return np.arange(-(-n_k // tile)) > np.arange(-(-n_q // tile))[:, np.newaxis]
+def _down(n_q, n_k, tile, offset):
+    return np.minimum(_ends(n_q, tile) + offset + 1, n_k) // tile
 
 
-@SKIPPED_TILES.mistake(
+@TILES.mistake(
     "the last tile of the queries taken as full",
-    "Entry {entry} is {got} instead of {want}: the last tile has fewer queries than the others, and you let it see "
-    "what "
-    "a query behind the end would see. Which is its last query?",
+    "Right where all tiles are full. Here entry {entry} is {got} instead of {want}: the last one has fewer queries "
+    "than the others. Which is its last one?",
 )
 def _full(n_q, n_k, tile, offset):
-    last_query = np.arange(0, n_q, tile) + tile - 1
-    return np.arange(0, n_k, tile) > last_query[:, np.newaxis] + offset
+    return _counted(_starts(n_q, tile) + tile + offset, n_k, tile)
 
 
-ALL = [ONLINE_STEP, MERGE, SKIPPED_TILES]
+@TILES.mistake(
+    "a number for each query",
+    "Yours has shape {shape}, a number for each query. How many tiles do they lie in?",
+)
+def _each_query(n_q, n_k, tile, offset):
+    return _counted(np.arange(n_q) + offset + 1, n_k, tile)
+
+
+@TILES.mistake(
+    "one number for all",
+    "One number came, {got}: everything added up. How many numbers are there, if each tile of queries has its own?",
+)
+def _together(n_q, n_k, tile, offset):
+    return TILES.reference(n_q, n_k, tile, offset).sum()
+
+
+ALL = [ONLINE_STEP, MERGE, TILES]

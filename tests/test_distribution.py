@@ -62,7 +62,9 @@ def asked():
 @pytest.mark.parametrize("requirement", asked(), ids=str)
 def test_pinned_version_is_one_that_is_asked_for(requirement):
     for version in pins("constraints.txt").get(_plain(requirement.name), ["none"]):
-        assert version in requirement.specifier
+        assert version in requirement.specifier, (
+            f"constraints.txt pins {requirement.name}=={version}, and {requirement} is asked for"
+        )
 
 
 @pytest.mark.parametrize("name", pins("constraints-oldest.txt"))

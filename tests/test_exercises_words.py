@@ -287,6 +287,58 @@ def controls(first, second):
     return fact
 
 
+def tiles(count):
+    """Each block of queries counts so many tiles: count(what its queries see of each tile of keys, as booleans)."""
+
+    def fact(slip):
+        def computed(n_q, n_k, tile, offset):
+            seen = np.tri(n_q, n_k, offset, dtype=bool)
+            return np.array(
+                [
+                    sum(count(seen[r : r + tile, c : c + tile]) for c in range(0, n_k, tile))
+                    for r in range(0, n_q, tile)
+                ]
+            )
+
+        return slip.is_(computed)
+
+    return fact
+
+
+def last_query_sees(slip):
+    """A number for each block of queries: how many keys its last query sees."""
+
+    def computed(n_q, n_k, tile, offset):
+        seen = np.tri(n_q, n_k, offset).sum(axis=-1)
+        return np.array([seen[r : r + tile][-1] for r in range(0, n_q, tile)])
+
+    return slip.is_(computed)
+
+
+def with_offset_of_the_last_queries(slip):
+    results = slip.results()
+    same = [close(got, want) for (n_q, n_k, _, offset), got, want in results if n_k - n_q == offset]
+    taken = lambda n_q, n_k, tile, offset: slip.exercise.reference(n_q, n_k, tile, n_k - n_q)  # noqa: E731
+    return all(same) and slip.is_(taken)
+
+
+def beyond_the_last_key(slip):
+    """It is wrong, and too large, only where the last query of a block stands behind the last key."""
+    return all(
+        (
+            (got > want) <= (np.minimum(np.arange(0, n_q, tile) + tile, n_q) - 1 + offset >= n_k)
+        ).all()
+        for (n_q, n_k, tile, offset), got, want in slip.results(wrong=True)
+    )
+
+
+def only_in_a_last_tile_that_is_not_full(slip):
+    return all(
+        case[0] % case[2] and close(got[:-1], want[:-1])
+        for case, got, want in slip.results(wrong=True)
+    )
+
+
 # A phrase, and what must be so where a sentence has it.
 PHRASES = [
     # Placeholders of evidence.py: row_sums sums along rows.
@@ -410,6 +462,23 @@ PHRASES = [
     (r"compared with even rows alone\. Is there a report whose frozen rows reach as much", controls("even", "frozen")),
     (r"compared with frozen rows alone\. Is there a report whose even rows reach as much", controls("frozen", "even")),
     (r"the trained rows|with a row that was never trained|a row without training|have rows that are one-hot|are the rows one-hot|Do broad rows pass", DEFINITION),
+    # Heads.
+    (r"this is the best of all queries", lambda slip: slip.is_(lambda A: np.diagonal(A, -1, -2, -1).max(axis=-1))),
+    (r"the first query's token before is the last one", lambda slip: slip.is_(lambda A: (A[..., 0, -1] + np.diagonal(A, -1, -2, -1).sum(axis=-1)) / A.shape[-1])),
+    (r"Rows are queries: which key stands before query 1|How many queries have a token before|By how many queries must the sum", DEFINITION),
+    (r"Which row would be right|Can one row be right|the row prefers the same noun|the row hardly changes|what the rows show|what did the row do", DEFINITION),
+    # Tiles.
+    (r"Right where n_k - n_q is the offset", with_offset_of_the_last_queries),
+    (r"you counted what the first query of a tile sees", tiles(lambda seen: seen[0].any())),
+    (r"the tiles that its last query sees whole", tiles(lambda seen: seen[-1].all())),
+    (r"it begins at the last query's own place", lambda slip: slip.is_(lambda n_q, n_k, tile, offset: slip.exercise.reference(n_q, n_k, tile, offset - 1))),
+    (r"you counted the tiles of all keys", tiles(lambda seen: True)),
+    (r"so many keys does a tile's last query see", last_query_sees),
+    (r"you counted on behind the last key", beyond_the_last_key),
+    (r"the keys to see were divided by the size of a tile and rounded down", lambda slip: slip.is_(lambda n_q, n_k, tile, offset: np.array([min(min(r + tile, n_q) + offset, n_k) // tile for r in range(0, n_q, tile)]))),
+    (r"the last one has fewer queries than the others", only_in_a_last_tile_that_is_not_full),
+    (r"a number for each query\b", lambda slip: slip.all(lambda got, want, n_q, *_: got.shape == (n_q,))),
+    (r"if each tile of queries has its own|a tile with one key to see|How many keys stand before that of query 0|Does an earlier key hide", DEFINITION),
     # What attention is.
     (r"Whose attention is shared out, a query's \(a row\) or a key's \(a column\)|one query's or one key's|[Ii]s it a query's attention that is broad or narrow, or a key's", DEFINITION),
     (r"does (a single|each) query have to give|Does a query take the best|does the query (itself )?(take|average)", DEFINITION),
@@ -421,6 +490,19 @@ PHRASES = [
     (r"An even row of two|sum over the keys|How many rows of weights|In how many rows does a key stand|the rest of such a row|Which rows hold a score of this key|What should such a row\b", DEFINITION),
     (r"Row i of the output belongs to query i|has a row per query|A row of A is what one query gives to all keys\. What is a column|belongs? to the keys, as the columns of A do|belongs to the keys\b", DEFINITION),
     (r"What should a row be|the rows of (A|S_scaled) sum to|weights of a row sum to|into one row of the output|to have rows that sum to 1|sum to 1, rows or columns|Which of the two counts rows|such a query take home|those of a row or of a column", DEFINITION),
+    # Tiles of queries, which need tiles of keys.
+    (r"How many keys stand before that of query 0|Does an earlier key hide", DEFINITION),
+    (r"if each tile of queries has its own|Does a tile with one key to see", DEFINITION),
+    (r"Right where n_k - n_q is the offset", lambda slip: slip.is_(lambda n_q, n_k, tile, offset: slip.exercise.reference(n_q, n_k, tile, n_k - n_q))),
+    (r"you counted what the first query of a tile sees", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: (got == np.minimum(np.arange(0, n_q, tile) + offset, n_k - 1) // tile + 1).all())),
+    (r"the tiles that its last query sees whole", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: got[0] == min(-(-n_k // tile), (tile + offset) // tile))),
+    (r"it begins at the last query's own place", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: (want[0] > got[0]) == ((tile + offset - 1) % tile == 0 and tile + offset <= n_k))),
+    (r"you counted the tiles of all keys", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: (got == -(-n_k // tile)).all())),
+    (r"so many keys does a tile's last query see", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: got[-1] == min(n_q + offset, n_k))),
+    (r"you counted on behind the last key", lambda slip: slip.anywhere and all(got.max() > -(-n_k // tile) for (_, n_k, tile, _), got, _ in slip.anywhere)),
+    (r"the keys to see were divided by the size of a tile", lambda slip: slip.all(lambda got, want, n_q, n_k, tile, offset: got[-1] == min(n_q + offset, n_k) // tile)),
+    (r"the last one has fewer queries than the others", lambda slip: slip.anywhere and all(n_q % tile for (n_q, _, tile, _), _, _ in slip.anywhere)),
+    (r"a number for each query", lambda slip: slip.all(lambda got, want, n_q, *_: got.shape == (n_q,))),
 ]  # fmt: skip
 PHRASES = [(re.compile(pattern), fact) for pattern, fact in PHRASES]
 

@@ -189,3 +189,11 @@ def test_glossary_names_the_notebook_in_which_a_term_comes_first():
             assert not (linked and lesson.name < first), (
                 f"{lesson.name} explains {term} before {first}"
             )
+
+
+@pytest.mark.parametrize("path", [*LESSONS, *SOLUTIONS], ids=name)
+def test_code_and_what_it_prints_have_no_greek_letter(path):
+    # LaTeX's typewriter font has none, and a PDF would have a gap there, with a line in a log.
+    cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    printed = [o.text for c in cells for o in c.outputs if o.output_type == "stream"]
+    assert not re.findall(r"[\u0370-\u03ff]", "\n".join([c.source for c in cells] + printed))

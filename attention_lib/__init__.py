@@ -20,8 +20,10 @@
                                             output (n_q, d_v)     one mixed value per query
 
 `attention_steps` runs all of it and keeps what each step made; `scaled_dot_product_attention`
-returns the output and the weights; `attention_gradients` goes through the steps backwards. Axes
-before the last two are batch axes, heads included.
+returns the output and the weights; `attention_gradients` goes through the steps backwards. For long
+sequences, `tiled_attention` makes the output from tiles of scores; `partial_attention` attends to
+some of the keys, and `merge` joins what it made. Axes before the last two are batch axes, heads
+included.
 
 Drawing lives in `attention_lib.heatmap` and `attention_lib.figures`, which need matplotlib;
 everything named here needs NumPy alone.
@@ -34,6 +36,7 @@ from .masks import causal_mask, padding_mask, apply_mask
 from .steps.softmax import softmax
 from .steps.weighted_values import weighted_values
 from .attention import AttentionSteps, attention_steps, scaled_dot_product_attention
+from .tiled import PartialAttention, tiled_attention, partial_attention, merge
 from .measures import row_entropy
 from .gradients import AttentionGradients, attention_gradients, softmax_jacobian, softmax_vjp
 
@@ -50,6 +53,10 @@ __all__ = [
     "AttentionSteps",
     "attention_steps",
     "scaled_dot_product_attention",
+    "PartialAttention",
+    "tiled_attention",
+    "partial_attention",
+    "merge",
     "row_entropy",
     "softmax_jacobian",
     "softmax_vjp",

@@ -1,15 +1,17 @@
 """The four steps composed. The one place that knows their order."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from . import validation
-from .masks import apply_mask, causal_mask
-from .steps.scaling import scale_scores
-from .steps.scores import attention_scores
-from .steps.softmax import softmax
-from .steps.weighted_values import weighted_values
+from .blocks import cut, spread, work_on
+from .masks import hide, hide_later_keys
+from .steps.softmax import softmax_in_place
+from .steps.weighted_values import mix
+
+_IN_CACHE = 2**19  # scores of a block of queries: a few MB, which stay near the core
 
 
 class AttentionSteps(NamedTuple):
@@ -21,7 +23,7 @@ class AttentionSteps(NamedTuple):
     output: np.ndarray
 
 
-def attention_steps(Q, K, V, *, mask=None, causal=False, scale=None):
+def attention_steps(Q, K, V, *, mask=None, causal=False, offset=0, scale=None):
     """Run the four steps and keep what each one made.
 
     A mask hides keys between scaling and softmax.
@@ -42,6 +44,10 @@ def attention_steps(Q, K, V, *, mask=None, causal=False, scale=None):
     causal : bool
         Whether query i sees keys 0 to i only, also for n_q != n_k. With a mask too, both must
         allow a key.
+    offset : int, default 0
+        With causal: how many keys stand before the key of query 0, so that query i sees keys 0
+        to i + offset, as in `causal_mask`. For queries that are the last of the keys, as with
+        a cache: n_k - n_q.
     scale : float, optional
         Multiplies S. Left out, it is 1 / sqrt(d_k), d_k being the last axis of Q and K.
 
@@ -62,10 +68,11 @@ def attention_steps(Q, K, V, *, mask=None, causal=False, scale=None):
     ------
     ValueError
         If Q and K differ in d_k, K and V in n_k, batch axes do not broadcast, the mask does not
-        fit the scores or holds NaN or +inf, or scale is not finite.
+        fit the scores or holds NaN or +inf, scale is not finite, or there is an offset
+        without causal.
     TypeError
         If Q, K or V does not hold real numbers, mask neither booleans nor floats, causal is
-        not True or False, or scale is not one number.
+        not True or False, offset not a whole number, or scale not one number.
 
     Examples
     --------
@@ -83,10 +90,10 @@ def attention_steps(Q, K, V, *, mask=None, causal=False, scale=None):
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", eq. 1, arXiv:1706.03762.
     """
-    return _attend("attention_steps", Q, K, V, mask, causal, scale)
+    return run(*checked("attention_steps", Q, K, V, mask, causal, offset, scale))
 
 
-def scaled_dot_product_attention(Q, K, V, *, mask=None, causal=False, scale=None):
+def scaled_dot_product_attention(Q, K, V, *, mask=None, causal=False, offset=0, scale=None):
     """Mix the values by how well their keys match each query: softmax(Q K^T / sqrt(d_k)) V.
 
     The same computation as `attention_steps`, for when only the result and the weights
@@ -99,7 +106,9 @@ def scaled_dot_product_attention(Q, K, V, *, mask=None, causal=False, scale=None
     mask : array_like of bool or float, shape (..., n_q, n_k), optional
         Which keys a query may attend to, as for `attention_steps`: True may.
     causal : bool
-        Whether query i sees keys 0 to i only.
+        Whether query i sees keys 0 to i + offset only.
+    offset : int, default 0
+        How many keys stand before the key of query 0, as for `attention_steps`.
     scale : float, optional
         Multiplies S. Left out, it is 1 / sqrt(d_k), d_k being the last axis of Q and K.
 
@@ -132,37 +141,80 @@ def scaled_dot_product_attention(Q, K, V, *, mask=None, causal=False, scale=None
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", eq. 1, arXiv:1706.03762.
     """
-    steps = _attend("scaled_dot_product_attention", Q, K, V, mask, causal, scale)
-    return steps.output, steps.A
+    given = checked("scaled_dot_product_attention", Q, K, V, mask, causal, offset, scale)
+    return output_and_weights(*given)
 
 
-def _attend(where, Q, K, V, mask, causal, scale):
-    """Check everything in the name of the function `where`, then run the steps."""
-    return run(*checked(where, Q, K, V, mask, causal, scale))
-
-
-def checked(where, Q, K, V, mask, causal, scale):
+def checked(where, Q, K, V, mask, causal, offset, scale):
     """Return the arguments of attention, fit for `run`; refuse them in the name of `where`."""
     Q, K, V = validation.queries_keys_and_values(where, Q, K, V)
     if mask is not None:
         mask = validation.mask(where, mask, "the scores", validation.scores_shape(Q, K, V))
     causal = validation.switch(where, "causal", causal)
+    offset = validation.causal_offset(where, offset, causal)
     if scale is not None:
         scale = validation.finite(
             where, "scale", scale, "it multiplies S, and left out it is 1 / sqrt(d_k)"
         )
-    return Q, K, V, mask, causal, scale
+    return Q, K, V, mask, causal, offset, scale
 
 
 @np.errstate(all="ignore")  # an extreme scale may overflow to inf, as the scores may
-def run(Q, K, V, mask, causal, scale):
-    """Run the steps in order, on arguments that are `checked`."""
-    S = attention_scores(Q, K)
-    S_scaled = scale_scores(S, d_k=Q.shape[-1]) if scale is None else S * scale
+def run(Q, K, V, mask, causal, offset, scale, keep=True, room=None):
+    """Run the steps in order, on arguments that are `checked`.
+
+    The arithmetic of the steps as the notebooks show them, but what they would check is known, and
+    each works in place where it may: unless S and S_scaled are to be kept, the weights are made
+    where the scores were, in `room` if that is given.
+    """
+    S = np.matmul(Q, K.swapaxes(-1, -2), out=room)
+    scaling, factor = (np.divide, math.sqrt(Q.shape[-1])) if scale is None else (np.multiply, scale)
+    S_scaled = scaling(S, factor, out=None if keep else S)
     if mask is not None:
-        S_scaled = apply_mask(S_scaled, mask)
+        S_scaled = hide(S_scaled, mask)
     if causal:
-        S_scaled = apply_mask(S_scaled, causal_mask(*S.shape[-2:]))
-    A = softmax(S_scaled)
-    output = weighted_values(A, V)
-    return AttentionSteps(S, S_scaled, A, output)
+        hide_later_keys(S_scaled, offset)
+    A = softmax_in_place(S_scaled.copy() if keep else S_scaled)
+    return AttentionSteps(S, S_scaled, A, mix(A, V))
+
+
+def output_and_weights(Q, K, V, mask, causal, offset, scale):
+    """Run the steps for their last two arrays, on arguments that are `checked`.
+
+    A long sequence is taken some queries at a time: their scores stay in the cache of a core until
+    they are weights and have mixed the values.
+    """
+    shape = *batch, n_q, n_k = validation.scores_shape(Q, K, Q if mask is None else mask)
+    if math.prod(shape) <= _IN_CACHE or not _regular(Q, K, V, mask):
+        steps = run(Q, K, V, mask, causal, offset, scale, keep=False)
+        return steps.output, steps.A
+    A = np.empty(shape, np.result_type(Q, K))
+    output = np.empty((*batch, n_q, V.shape[-1]), np.result_type(A, V))
+    Q, K, V, mask = spread(shape, Q, K, V, mask)
+
+    def work(place):
+        index, block = place
+        part = run(
+            Q[index][block],
+            K[index],
+            V[index],
+            None if mask is None else mask[index][block],
+            causal,
+            offset + block.start,
+            scale,
+            keep=False,
+            room=A[index][block],
+        )
+        output[index][block] = part.output
+
+    work_on(cut(batch, n_q, max(1, _IN_CACHE // n_k)), work)
+    return output, A
+
+
+def _regular(Q, K, V, mask):
+    """Say whether the weights have the dtype of the scores, and the batch axes of the output."""
+    of_weights = [Q, K] if mask is None else [Q, K, mask]
+    added = [] if mask is None or mask.dtype == bool else [mask]
+    return np.result_type(Q, K) == np.result_type(Q, K, *added) and validation.batch_axes(
+        *of_weights
+    ) == validation.batch_axes(*of_weights, V)

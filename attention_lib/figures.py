@@ -36,11 +36,12 @@ class Picture:
     in the cell in which `show` has displayed it.
     """
 
-    def __init__(self, alt, text, png, width):
+    def __init__(self, alt, text, png, width, height=0):
         self.alt = alt
         self.text = text
         self.png = png
         self.width = width
+        self.height = height
         self._displayed_in = None
 
     def __repr__(self):
@@ -63,7 +64,7 @@ class Picture:
     def _base64(self):
         return base64.b64encode(self.png).decode("ascii")
 
-    def _display(self):
+    def _display(self, **more_forms):
         """Display the picture where this is called; outside a notebook there is no such place."""
         self._displayed_in = _cell()
         if self._displayed_in is None:
@@ -76,6 +77,7 @@ class Picture:
             "text/html": self._repr_html_(),
             "image/png": self._base64(),
             "text/plain": self.text,
+            **more_forms,
         }
         display(forms, raw=True, metadata={"image/png": {"width": self.width}})
 
@@ -124,16 +126,32 @@ def show(drawn):
       it: 0.750 0.250
       cells that show their number: 2 of 2
     """
-    figure = _figure_of("show", drawn)
+    picture = picture_of(_figure_of("show", drawn))
+    picture._display()
+    return picture
+
+
+def picture_of(drawn):
+    """Return what `show` displays, without displaying it; the figure is closed.
+
+    Parameters
+    ----------
+    drawn : matplotlib Axes or Figure
+        The figure.
+
+    Returns
+    -------
+    Picture
+        As `show` returns it.
+    """
+    figure = _figure_of("picture_of", drawn)
     buffer = io.BytesIO()
     # Written out, for the reader's settings may ask for a transparent page.
     background = figure.get_facecolor() if figure.get_facecolor()[3] == 1 else "white"
     figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH, transparent=False, facecolor=background)
     plt.close(figure)
-    width = round(figure.get_size_inches()[0] * 96)
-    picture = Picture(alt_text(figure), describe(figure), _small(buffer), width)
-    picture._display()
-    return picture
+    width, height = (round(inches * 96) for inches in figure.get_size_inches())
+    return Picture(alt_text(figure), describe(figure), _small(buffer), width, height)
 
 
 def alt_text(drawn):
@@ -195,6 +213,12 @@ def describe(drawn):
     if figure.get_suptitle():
         heading += f', "{_one_line(figure.get_suptitle())}"'
     lines = [heading, *plots_in_words.things_of_figure(figure)]
+    for part in _subfigures(figure):
+        title = f' "{_one_line(part.get_suptitle())}"' if part.get_suptitle() else ""
+        words = plots_in_words.things_of_figure(part)
+        if title or words:
+            count = len([ax for ax in panels if ax in part.axes])
+            lines += [f"part{title} with {count} panel" + "s" * (count != 1), *words]
     allowance = MOST_BYTES // max(1, len(panels)) - 300
     lines += [line for ax in panels for line in _description(ax, allowance)]
     fitting = _fitting(lines, MOST_BYTES)
@@ -274,6 +298,15 @@ def _panels(figure):
     ]
 
 
+def _subfigures(figure):
+    return [part for inner in figure.subfigs for part in (inner, *_subfigures(inner))]
+
+
+def _shown(ax):
+    """Return the image that makes a panel a heatmap: the first that is visible, or None."""
+    return next((image for image in ax.images if image.get_visible()), None)
+
+
 def _with_insets(ax):
     insets = [child for child in ax.child_axes if isinstance(child, Axes)]
     return [ax, *(part for inset in insets for part in _with_insets(inset))]
@@ -301,7 +334,7 @@ def _title(ax):
 def _description(ax, allowance):
     title = f'"{_title(ax)}"' if _title(ax) else "untitled"
     things = plots_in_words.things(ax, skip=_parts_of_heatmap(ax))
-    if ax.images:
+    if _shown(ax) is not None:
         heading, lines = _heading_of_image(ax), _image_lines(ax, allowance)
     else:
         heading, lines = _axes_of_plot(ax), _named_places(ax)
@@ -313,12 +346,15 @@ def _axes_of_plot(ax):
     for name, axis in (("x axis", ax.xaxis), ("y axis", ax.yaxis)):
         label = plots_in_words.name_of(ax, name[0])
         low, high = axis.get_view_interval()
+        name = plots_in_words.kind_of_axis(axis) or name
+        scale = axis.get_scale()
         parts.append(
             (f'{name} "{label}"' if label else f"{name} without a name")
-            + " (log)" * (axis.get_scale() == "log")
-            + f" from {number(low)} to {number(high)}"
+            + (f" ({scale})" if scale != "linear" else "")
+            + f" from {plots_in_words.place_on(axis, low)} to {plots_in_words.place_on(axis, high)}"
+            + plots_in_words.unit_of_axis(axis)
         )
-    return ", ".join(parts)
+    return ", ".join([*parts, *plots_in_words.second_axes(ax)])
 
 
 def _named_places(ax):
@@ -332,7 +368,7 @@ def _named_places(ax):
 
 def _sentence(ax):
     title = f' "{_title(ax)}"' if _title(ax) else ""
-    if ax.images:
+    if _shown(ax) is not None:
         return _sentence_of_image(ax, title)
     things = plots_in_words.things(ax)
     across, up = plots_in_words.name_of(ax, "x"), plots_in_words.name_of(ax, "y")
@@ -363,7 +399,7 @@ def _sentence_of_image(ax, title):
     ]
     M = _numbers(ax)
     if M is None:
-        height, width = ax.images[0].get_array().shape[:2]
+        height, width = _shown(ax).get_array().shape[:2]
         return f"Picture{title} in colours of its own, {height} by {width} pixels" + _clauses(
             things
         )
@@ -377,7 +413,7 @@ def _sentence_of_image(ax, title):
         return f"{size.replace('Heatmap', 'Mask', 1)}: {_openings(np.isfinite(M))}"
     if not np.isfinite(M).any():
         return f"{size}: no cell has a number"
-    rows, columns = _tick_names(ax.yaxis, M.shape[0]), _tick_names(ax.xaxis, M.shape[1])
+    rows, columns = _names_of_cells(ax, M.shape)
     ends = []
     if np.nanmax(M) == np.nanmin(M) and M.size > 1:
         ends.append(
@@ -408,14 +444,14 @@ def _openings(seen):
 
 def _numbers(ax):
     """Return the numbers of the first image, nan where there is none; None for a colour picture."""
-    array = ax.images[0].get_array()
+    array = _shown(ax).get_array()
     if array is None or np.ndim(array) != 2:
         return None
     return np.ma.filled(np.ma.asarray(array).astype(float), np.nan)
 
 
 def _heading_of_image(ax):
-    image = ax.images[0]
+    image = _shown(ax)
     if _numbers(ax) is None:
         array = np.asarray(image.get_array(), dtype=float)
         height, width = array.shape[:2]
@@ -438,7 +474,7 @@ def _image_lines(ax, allowance):
     M = _numbers(ax)
     if M is None:
         return []
-    rows, columns = _tick_names(ax.yaxis, M.shape[0]), _tick_names(ax.xaxis, M.shape[1])
+    rows, columns = _names_of_cells(ax, M.shape)
     missing = _missing_cells(ax)
     kept_rows, kept_columns = _kept(M, rows, columns, allowance)
     words = {(i, j): _three_decimals(M[i, j]) for i in kept_rows for j in kept_columns}
@@ -449,7 +485,7 @@ def _image_lines(ax, allowance):
         words |= {place: word for place in places if place in words}
     # Turned-round axes leave the data as it is, so the direction is part of the description.
     turned = [
-        word for word, axis in (("rows", ax.yaxis), ("columns", ax.xaxis)) if _is_turned(word, axis)
+        word for word, axis in (("rows", ax.yaxis), ("columns", ax.xaxis)) if _is_turned(ax, axis)
     ]
     lines = [
         f"  rows: {' | '.join(rows[i] for i in kept_rows)}",
@@ -513,14 +549,14 @@ def _three_decimals(value):
 
 def _parts_of_heatmap(ax):
     """Return what `plot_heatmap` draws beside the image, and the lines about the image speak of."""
-    if not ax.images:
+    if _shown(ax) is None:
         return []
     M = _numbers(ax)
     numbers = [text for text in ax.texts if M is not None and _shows_its_number(text, M)]
     hatched = _hatched(ax)
     borders = [lines for lines in ax.collections if lines.get_gid() == "borders"]
     legend = [ax.get_legend()] if hatched and ax.get_legend() is not None else []
-    return [ax.images[0], *numbers, *hatched, *borders, *legend]
+    return [_shown(ax), *numbers, *hatched, *borders, *legend]
 
 
 def _missing_cells(ax):
@@ -538,12 +574,26 @@ def _hatched(ax):
 
 
 def _is_mask(ax):
-    return ax.images[0].cmap.name == "mask"
+    return _shown(ax).cmap.name == "mask"
 
 
-def _is_turned(word, axis):
+def _places_of_cells(ax, axis, count):
+    """Return where the rows or columns of a heatmap have their middle, in data coordinates."""
+    image = _shown(ax)
+    left, right, bottom, top = image.get_extent()
+    if axis is ax.xaxis:
+        first, last = left, right
+    else:  # the first row is at the top, or at the bottom, whichever way the axis runs
+        first, last = (top, bottom) if image.origin == "upper" else (bottom, top)
+    return first + (last - first) * (np.arange(count) + 0.5) / count
+
+
+def _is_turned(ax, axis):
+    """Say whether the first row is drawn below the last one, or the first column at the right."""
+    first, last = _places_of_cells(ax, axis, 2)
     low, high = axis.get_view_interval()
-    return low < high if word == "rows" else low > high
+    rises = (last - first) * (high - low) > 0
+    return rises if axis is ax.yaxis else not rises
 
 
 def _shows_its_number(text, M):
@@ -554,14 +604,24 @@ def _shows_its_number(text, M):
     return text.get_text() == cell_text(M[int(row), int(column)])
 
 
-def _tick_names(axis, count):
-    """Return a name for each position: its tick label, or the position where it has none."""
-    names = [str(position) for position in range(count)]
+def _names_of_cells(ax, shape):
+    return tuple(
+        _tick_names(axis, _places_of_cells(ax, axis, count))
+        for axis, count in zip((ax.yaxis, ax.xaxis), shape, strict=True)
+    )
+
+
+def _tick_names(axis, places):
+    """Return a name for each row or column: its tick label, or its place where it has none."""
+    apart = abs(places[1] - places[0]) if len(places) > 1 else 1
+    whole = (places == places.round()).all()
+    names = [str(round(place)) if whole else number(place) for place in places]
     axis.get_ticklabels()  # brings the ticks up to date
     # The ticks, because a panel that shares its rows with another hides the labels.
     for place, tick in zip(axis.get_ticklocs(), axis.get_major_ticks(), strict=True):
-        if place in range(count) and tick.label1.get_text():
-            names[int(place)] = tick.label1.get_text()
+        nearest = int(np.abs(places - place).argmin())
+        if abs(places[nearest] - place) < 1e-6 * apart and tick.label1.get_text():
+            names[nearest] = tick.label1.get_text()
     return names
 
 

@@ -106,12 +106,12 @@ def softmax_vjp(A, dA):
 
 
 @np.errstate(all="ignore")  # inf and NaN in the input travel as they do forwards
-def attention_gradients(Q, K, V, d_output, *, mask=None, causal=False, scale=None):
+def attention_gradients(Q, K, V, d_output, *, mask=None, causal=False, offset=0, scale=None):
     """Take the gradient of a loss back from the output of attention to Q, K and V.
 
     Parameters
     ----------
-    Q, K, V, mask, causal, scale
+    Q, K, V, mask, causal, offset, scale
         As for `attention_steps`.
     d_output : array_like, shape (..., n_q, d_v)
         Gradient of the loss with respect to the output, of the shape of the output.
@@ -150,14 +150,15 @@ def attention_gradients(Q, K, V, d_output, *, mask=None, causal=False, scale=Non
     "Deep Learning", section 6.5.
     """
     where = "attention_gradients"
-    Q, K, V, mask, causal, scale = checked(where, Q, K, V, mask, causal, scale)
+    given = checked(where, Q, K, V, mask, causal, offset, scale)
+    Q, K, V, mask, *_, scale = given
     shape = validation.scores_shape(Q, K, V)
     if mask is not None:
         shape = np.broadcast_shapes(shape, mask.shape)
     of_output = (*shape[:-1], V.shape[-1])
     d_output = validation.gradient(where, "d_output", d_output, "the output", of_output)
 
-    steps = run(Q, K, V, mask, causal, scale)
+    steps = run(*given)
     dV = weighted_values(steps.A.swapaxes(-1, -2), d_output)  # output = A V
     dA = d_output @ V.swapaxes(-1, -2)
     A, dA = np.broadcast_arrays(steps.A, dA)  # V may have batch axes of its own

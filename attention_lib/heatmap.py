@@ -51,6 +51,7 @@ MIDDLE = 0.179  # luminance at which black and white have the same contrast, 4.5
 PAGE, SMALLEST_TEXT = 572, 6
 WIDEST = 9.6  # inches that a figure takes, unless its labels need more
 HIGHEST = 12  # inches up to which panels are spread out for the sake of their numbers
+TALLEST = 24  # inches above which more panels share a row, as small as they may be
 
 # Cells without a finite number. They must not look like a small weight, so: grey, hatched, no number.
 _MISSING_COLOUR = "0.88"
@@ -344,18 +345,30 @@ def _in_rows(panels, numbers):
         # All labels, or a panel of some size; side by side in any case.
         cell, width = _size_of_cells(grid)
         if (cell >= min(0.17, 2.6 / most) and width <= WIDEST) or len(grid[0]) == 2:
-            return grid
-    return grids[-1]
+            return _lower(grid, grids)
+    return _lower(grids[-1], grids)
+
+
+def _lower(chosen, grids):
+    """Return the grid that was chosen, or of those with longer rows the first that is low enough."""
+    longer = [grid for grid in reversed(grids) if len(grid[0]) > len(chosen[0])]
+    fitting = [chosen, *(grid for grid in longer if _size_of_cells(grid)[1] <= WIDEST)]
+    return next((grid for grid in fitting if _height(grid) <= TALLEST), fitting[-1])
+
+
+def _height(grid):
+    """Return roughly how many inches high a grid of panels is."""
+    cell, _ = _size_of_cells(grid)
+    return sum(max(cell * panel.M.shape[0] for panel in row) + 1 for row in grid)
 
 
 def _has_room_for_numbers(grid):
     panels = [panel for row in grid for panel in row]
     longest = max(len(text) for panel in panels for text in ["", *_cell_texts(panel.M).values()])
     cell, width = _size_of_cells(grid)
-    height = sum(max(cell * panel.M.shape[0] for panel in row) + 1 for row in grid)
     # One under the other, panels are hard to compare, unless they are flat.
     highest = HIGHEST if len(grid[0]) > 1 or len(panels) == 1 else LARGEST
-    return number_size(cell, longest) >= legible_size(width) and height <= highest
+    return number_size(cell, longest) >= legible_size(width) and _height(grid) <= highest
 
 
 def _lengths_of_rows(count):
@@ -407,8 +420,16 @@ def _margin(panel):
 
 def _draw_figure(grid, numbers, heading=None):
     """Draw rows of panels as a figure of their own; return it and its axes."""
-    cell, _ = _size_of_cells(grid)
     figure = plt.figure(figsize=(LARGEST, LARGEST), layout="none")
+    try:
+        return figure, _fill_figure(figure, grid, numbers, heading)
+    except BaseException:
+        plt.close(figure)  # a title that is no formula must not leave half a picture open
+        raise
+
+
+def _fill_figure(figure, grid, numbers, heading):
+    cell, width = _size_of_cells(grid)
     make_opaque(figure)
     # Where the panels stand is not settled: `_arrange` places them once it can measure the labels.
     sides = [
@@ -417,47 +438,67 @@ def _draw_figure(grid, numbers, heading=None):
     ]
     axes = [[figure.add_axes((0, 0, *side)) for side in row] for row in sides]
     room = WIDEST / max(map(len, grid)) - GAP
+    least = legible_size(width + 1)  # labels may need an inch that was not foreseen
     for ax, panel in _pairs(axes, grid):
-        _draw_panel(ax, panel, max(room, ax.bbox.width / figure.dpi))
+        _draw_panel(ax, panel, max(room, ax.bbox.width / figure.dpi), least)
     if heading is not None:
         heading = figure.suptitle(with_glyphs(heading), usetex=False, family=font_families())
+        _enlarge(least, heading)
         wrap(heading, WIDEST)
     _arrange(figure, axes, heading)
     _draw_all_numbers(list(_pairs(axes, grid)), numbers)
-    return figure, axes
+    return axes
+
+
+def _enlarge(least, *texts):
+    """Give texts at least so many points, where a reader's own settings are smaller."""
+    for text in texts:
+        text.set_fontsize(max(least, text.get_fontsize()))
 
 
 def _pairs(axes, grid):
     return zip(itertools.chain(*axes), itertools.chain(*grid), strict=True)
 
 
-def _draw_panel(ax, panel, room=None):
-    """Draw all of a panel but its numbers; a title that needs more inches than `room` is broken."""
+def _draw_panel(ax, panel, room=None, least=0):
+    """Draw all of a panel but its numbers: titles in lines of `room` inches, no text below `least`.
+
+    Without `room`, in axes that somebody else has laid out, that is the width of their figure.
+    """
     M, kind = panel.M, panel.kind
     image = _draw_cells(ax, M, kind, panel.limit)
+    for axis in (ax.xaxis, ax.yaxis):
+        size = axis.get_major_ticks(1)[0].label1.get_fontsize()
+        if size < least:
+            axis.set_tick_params(labelsize=least)
     _draw_labels(ax, panel.rows, panel.columns)
     style = {"usetex": False, "family": font_families()}
     ax.set_ylabel(with_glyphs(panel.ylabel), **style)
     ax.set_xlabel(with_glyphs(panel.xlabel), **style)
+    _enlarge(least, ax.xaxis.label, ax.yaxis.label)
+    figure = ax.get_figure(root=True)
+    wrap(ax.xaxis.label, room or figure.get_figwidth())
+    wrap(ax.yaxis.label, max(3.0, ax.bbox.height / figure.dpi))
     if not panel.labels_rows:
         ax.tick_params(labelleft=False)
         ax.yaxis.label.set_visible(False)
-    above = _draw_missing(ax, M, kind)
+    above = _draw_missing(ax, M, kind, least)
     if kind == "mask" and max(M.shape) <= MOST_NUMBERED:
         _draw_borders(ax, M)
     if panel.title is not None:
         ax.set_title(with_glyphs(panel.title), pad=8 + above, **style)
-        if room is not None:
-            wrap(ax.title, room)
-        elif above:
+        _enlarge(least, ax.title)
+        wrap(ax.title, room or figure.get_figwidth())
+        if room is None and above:
             _make_room_for_title(ax)
     if panel.colorbar and kind != "mask":
-        _draw_colorbar(ax, image, kind)
+        _draw_colorbar(ax, image, kind, least)
 
 
 def wrap(text, room):
     """Break a title into lines of at most so many inches; a formula is left whole."""
-    words, wide = text.get_text(), text.get_window_extent().width / text.figure.dpi
+    box, upright = text.get_window_extent(), text.get_rotation() % 180 == 90
+    words, wide = text.get_text(), (box.height if upright else box.width) / text.figure.dpi
     if wide > room and words.count("$") < 2:
         lines = words.splitlines()
         most = max(12, int(0.95 * room / wide * max(map(len, lines))))
@@ -645,7 +686,7 @@ def _luminance(rgba):
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def _draw_missing(ax, M, kind):
+def _draw_missing(ax, M, kind, least):
     """Hatch the cells without a finite number, and say above the axes what it means.
 
     Returns
@@ -681,6 +722,7 @@ def _draw_missing(ax, M, kind):
         )
         for text in legend.get_texts():
             text.set_usetex(False)
+            _enlarge(least, text)
         box = legend.get_window_extent()
         if box.width <= 1.05 * ax.bbox.width:
             break
@@ -704,7 +746,7 @@ def _outline(cells):
     return Path(vertices.reshape(-1, 2), codes * len(rows))
 
 
-def _draw_colorbar(ax, image, kind):
+def _draw_colorbar(ax, image, kind, least):
     data, norm = image.get_array(), image.norm
     beyond = {(True, False): "min", (False, True): "max", (True, True): "both"}
     extend = beyond.get((bool((data < norm.vmin).any()), bool((data > norm.vmax).any())), "neither")
@@ -721,6 +763,7 @@ def _draw_colorbar(ax, image, kind):
     hues = KINDS[kind].hues if height >= 2 else KINDS[kind].hues.replace(", ", ",\n")
     label = f"{KINDS[kind].quantity}\n{hues}" if hues else KINDS[kind].quantity
     bar.set_label(label, **style)
+    _enlarge(least, bar.ax.yaxis.label, *bar.ax.get_yticklabels())
     bar.outline.set_visible(False)
 
 

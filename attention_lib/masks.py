@@ -8,28 +8,32 @@ import numpy as np
 from . import validation
 
 
-def causal_mask(n_q, n_k=None):
-    """Let query i see keys 0 to i: mask[i, j] = (j <= i).
+def causal_mask(n_q, n_k=None, *, offset=0):
+    """Let query i see keys 0 to i, and those of earlier tokens: mask[i, j] = (j <= i + offset).
 
     Parameters
     ----------
     n_q : int
         Number of queries.
     n_k : int, optional
-        Number of keys. Left out: n_q, as when a sequence attends to itself.
+        Number of keys. Left out: n_q + offset, the earlier keys and those of the queries.
+    offset : int, default 0
+        How many keys stand before the key of query 0, as in a cache of earlier tokens. Below 0:
+        the keys begin so many tokens after query 0, as in a block cut out of all keys.
 
     Returns
     -------
     mask : ndarray of bool, shape (n_q, n_k)
         True on and below the diagonal: a token sees itself. Also for n_q != n_k the diagonal
-        starts at the top left, so that row i always ends at key i.
+        starts at the top left, so that row i ends at key i. An offset moves it to the right; with
+        n_k - n_q it ends at the bottom right, so that the last query sees all keys.
 
     Raises
     ------
     ValueError
         If n_q or n_k is below 0.
     TypeError
-        If n_q or n_k is not a whole number.
+        If n_q, n_k or offset is not a whole number.
 
     Examples
     --------
@@ -41,13 +45,22 @@ def causal_mask(n_q, n_k=None):
     array([[ True, False, False, False],
            [ True,  True, False, False]])
 
+    Two new tokens after two whose keys are in a cache:
+
+    >>> causal_mask(2, offset=2)
+    array([[ True,  True,  True, False],
+           [ True,  True,  True,  True]])
+
     References
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", section 3.2.3, arXiv:1706.03762.
+    ONNX operator Attention, version 24: offset, "the count of valid keys preceding the current
+    query block".
     """
     n_q = validation.count("causal_mask", "n_q", n_q)
-    n_k = n_q if n_k is None else validation.count("causal_mask", "n_k", n_k)
-    return np.tri(n_q, n_k, dtype=bool)
+    offset = validation.offset("causal_mask", offset)
+    n_k = validation.count("causal_mask", "n_k", n_q + offset if n_k is None else n_k)
+    return np.tri(n_q, n_k, offset, dtype=bool)
 
 
 def padding_mask(lengths, n_k):
@@ -155,3 +168,23 @@ def apply_mask(S_scaled, mask):
         return np.where(mask, S_scaled, -np.inf)
     # -inf hides outright: added to a score of inf or NaN, it would give NaN.
     return np.where(np.isneginf(mask), -np.inf, S_scaled + mask)
+
+
+def hide(S_scaled, mask):
+    """Hide keys as `apply_mask` does, in S_scaled itself if it has room; nothing is checked."""
+    shape = np.broadcast_shapes(S_scaled.shape, mask.shape)
+    if mask.dtype == bool:
+        room = S_scaled if shape == S_scaled.shape else np.broadcast_to(S_scaled, shape).copy()
+        hidden = ~mask
+    else:
+        fits = shape == S_scaled.shape and np.can_cast(mask.dtype, S_scaled.dtype)
+        room = np.add(S_scaled, mask, out=S_scaled if fits else None)
+        hidden = np.isneginf(mask)
+    np.copyto(room, -np.inf, where=hidden)
+    return room
+
+
+def hide_later_keys(S_scaled, offset):
+    """Hide from query i, in place, the keys behind key i + offset; nothing is checked."""
+    for i in range(S_scaled.shape[-2]):
+        S_scaled[..., i, max(0, i + offset + 1) :] = -np.inf

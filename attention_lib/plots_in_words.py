@@ -8,6 +8,7 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib.axes._secondary_axes import SecondaryAxis
 from matplotlib.axis import Axis
 from matplotlib.category import StrCategoryLocator
 from matplotlib.collections import (
@@ -19,6 +20,7 @@ from matplotlib.collections import (
 )
 from matplotlib.container import BarContainer, ErrorbarContainer, StemContainer
 from matplotlib.contour import ContourSet
+from matplotlib.dates import DateLocator, num2date
 from matplotlib.image import AxesImage
 from matplotlib.legend import Legend
 from matplotlib.lines import AxLine
@@ -124,6 +126,51 @@ def name_of(ax, which):
     return ""
 
 
+def kind_of_axis(axis):
+    """Return what an axis of a polar plot measures, "" for any other."""
+    if axis.axes.name != "polar":
+        return ""
+    return "angle" if axis.axis_name in ("x", "theta") else "radius"
+
+
+def place_on(axis, value):
+    """Return a place on an axis as it is read there: a date, an angle in degrees, a number."""
+    if _has_dates(axis):
+        return num2date(value).isoformat(sep=" ", timespec="minutes")[:16].removesuffix(" 00:00")
+    if kind_of_axis(axis) == "angle":
+        value = np.degrees(value)
+    return number(value)
+
+
+def unit_of_axis(axis):
+    """Say in what the numbers of a description are, where an axis shows something else."""
+    if _has_dates(axis):
+        return f" (numbers below are days since {num2date(0).date()})"
+    return " degrees (numbers below are radians)" if kind_of_axis(axis) == "angle" else ""
+
+
+def _has_dates(axis):
+    return isinstance(axis.get_major_locator(), DateLocator)
+
+
+def second_axes(ax):
+    """Return a clause for each second scale of a panel, one that is computed from the first."""
+    found = []
+    for child in ax.child_axes:
+        if isinstance(child, SecondaryAxis) and child.get_visible():
+            which = child._orientation  # the only place where it is kept
+            axis = child.xaxis if which == "x" else child.yaxis
+            child._set_lims()  # otherwise they wait for the picture to be drawn
+            label = " ".join(axis.get_label_text().split("\n"))
+            low, high = axis.get_view_interval()
+            found.append(
+                f"second {which} axis"
+                + (f' "{label}"' if label else " without a name")
+                + f" from {place_on(axis, low)} to {place_on(axis, high)}"
+            )
+    return found
+
+
 def has_named_places(axis):
     """Say whether an axis has words at fixed places, such as the categories of bars."""
     locator = axis.get_major_locator()
@@ -186,7 +233,8 @@ def _line(line, label, ax, places):
         }
         if points:
             return _points(label, x, y, places, ax)
-        return Thing(_full("line", label, x, y), _course(ax, label, x, y), named)
+        dates = [place_on(ax.xaxis, day) for day in x] if _has_dates(ax.xaxis) else None
+        return Thing(_full("line", label, x, y, dates), _course(ax, label, x, y), named)
     if in_x or in_y:
         way, place = (
             ("horizontal", line.get_ydata()[0]) if in_y else ("vertical", line.get_xdata()[0])
@@ -218,14 +266,18 @@ def _full(what, label, x, y, names=None):
 
 def _course(ax, label, x, y):
     """Say where a curve starts, rises, falls and ends, and where it is highest and lowest."""
+
+    def point(a, b):
+        return f"({place_on(ax.xaxis, a) if _has_dates(ax.xaxis) else short(a)}, {short(b)})"
+
     name = f'"{label}"' if label else "line"
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = x[kept], y[kept]
     if len(x) == 0:
         return f"{name} without a point"
     if len(x) == 1:
-        return f"{name} at {_point(x[0], y[0])}"
-    start, end = _point(x[0], y[0]), _point(x[-1], y[-1])
+        return f"{name} at {point(x[0], y[0])}"
+    start, end = point(x[0], y[0]), point(x[-1], y[-1])
     if not ((np.diff(x) >= 0).all() or (np.diff(x) <= 0).all()):
         return f"{name} from {start} to {end}, by way of {len(x) - 2} points"
     heights = _scaled(y, ax.yaxis)
@@ -237,14 +289,14 @@ def _course(ax, label, x, y):
         return f"{name} {way} from {start} to {end}{_steepest(ax, x, heights)}"
     if len(turns) - 2 <= MOST_TURNS:
         ways = [
-            f"{'rises' if heights[j] > heights[i] else 'falls'} to {_point(x[j], y[j])}"
+            f"{'rises' if heights[j] > heights[i] else 'falls'} to {point(x[j], y[j])}"
             for i, j in itertools.pairwise(turns)
         ]
         return f"{name} starts at {start}, {', then '.join(ways)}"
     low, high = y.argmin(), y.argmax()
     return (
         f"{name} goes up and down from {start} to {end}, with {len(turns) - 2} turns, lowest "
-        f"{_point(x[low], y[low])}, highest {_point(x[high], y[high])}"
+        f"{point(x[low], y[low])}, highest {point(x[high], y[high])}"
     )
 
 

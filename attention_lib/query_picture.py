@@ -171,6 +171,13 @@ def _draw_scores(ax, ax_scaled, s, s_scaled, hidden):
     _entitle(ax_scaled, "2. scaled scores: divided by √d_k", "scaled")
 
 
+def draw_row(ax, a):
+    """Draw one row of weights as bars, with their numbers, on an axis from 0 to 1."""
+    _draw_weights(ax, a, np.zeros(len(a), dtype=bool))
+    _label_keys(ax, len(a))
+    ax.set_title("")
+
+
 def _draw_weights(ax, a, hidden):
     colours = plt.get_cmap(KINDS["weights"].colours)
     _draw_bars(ax, a, colours(np.nan_to_num(a)), hidden)

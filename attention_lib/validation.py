@@ -5,8 +5,10 @@ shape, and where to look. Checks run before any arithmetic, so NumPy's own broad
 message is never what a reader sees.
 """
 
+import importlib
 import math
 import operator
+import sys
 
 import numpy as np
 
@@ -25,6 +27,8 @@ def as_numbers(where, name, value):
     Integers and booleans become float64 (an int8 product would wrap), float16 and bfloat16
     become float32 (float16 scores overflow early), wider floats stay as they are.
     """
+    if type(value) is np.ndarray and value.dtype.kind == "f" and value.itemsize >= 4:
+        return value  # what arrives most: fit as it is
     array = _real_array(where, name, value)
     if array.dtype.kind in "biu":
         return array.astype(np.float64)
@@ -142,8 +146,13 @@ def mask(where, value, scores, shape):
 
 def scores_shape(Q, K, V):
     """Return the shape of the scores of Q and K, with the batch axes of all three."""
-    batch = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
-    return (*batch, Q.shape[-2], K.shape[-2])
+    return (*batch_axes(Q, K, V), Q.shape[-2], K.shape[-2])
+
+
+def batch_axes(*arrays):
+    """Return the axes before the last two, broadcast; NumPy's way takes its time when they are equal."""
+    shapes = [array.shape[:-2] for array in arrays]
+    return shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
 
 
 def switch(where, name, value):
@@ -171,6 +180,93 @@ def count(where, name, value):
             f"{where}: {name} must be the length of an array. Got {_brief_count(number)}."
         )
     return number
+
+
+def offset(where, value):
+    """Return the number of keys before that of query 0 as an int, which may be below 0."""
+    number = _whole_number(value)
+    if number is None:
+        raise TypeError(
+            f"{where}: offset must be a whole number, how many keys stand before the key of query 0. Got "
+            f"{_brief(value)}. Where the queries are the last of the keys: n_k - n_q."
+        )
+    if abs(number) >= _BEYOND:
+        raise ValueError(
+            f"{where}: offset must be the length of an array, or minus that. Got {_brief_count(number)}."
+        )
+    return number
+
+
+def causal_offset(where, value, causal):
+    """Return the offset of a causal mask; without one there is nothing to move."""
+    number = offset(where, value)
+    if number and not causal:
+        raise ValueError(
+            f"{where}: offset says where the causal mask begins. Got offset = {number} with causal = False. "
+            "Add causal=True, or leave offset out."
+        )
+    return number
+
+
+def at_least_one(where, name, value):
+    """Return `value` as an int from 1 up."""
+    number = _whole_number(value)
+    if number is None:
+        raise TypeError(f"{where}: {name} must be a whole number, 1 or more. Got {_brief(value)}.")
+    if number < 1:
+        raise ValueError(f"{where}: {name} must be 1 or more. Got {number}.")
+    return number
+
+
+def tile(where, value):
+    """Return the numbers of queries and of keys in a tile."""
+    if not isinstance(value, (tuple, list)):
+        value = (value, value)
+    if len(value) != 2:
+        raise ValueError(
+            f"{where}: tile must be one number, or two: of queries and of keys. Got {value!r}."
+        )
+    return tuple(at_least_one(where, "tile", number) for number in value)
+
+
+def bar(where, progress):
+    """Return what to put around things that are waited for: a bar of tqdm, or nothing."""
+    if not switch(where, "progress", progress):
+        return iter
+    try:
+        from tqdm import tqdm
+    except ImportError as error:
+        raise ImportError(
+            f"{where}: progress=True shows a bar of the package tqdm, which is not installed. Install it "
+            'with "pip install tqdm", or leave progress out.'
+        ) from error
+    return tqdm
+
+
+def partials(where, *values):
+    """Return partial attentions of the same queries, as arrays of floats."""
+    for value in values:
+        if not all(hasattr(value, name) for name in ("maximum", "total", "output")):
+            raise TypeError(
+                f"{where}: it joins what partial_attention returned, with maximum, total and output. Got "
+                f"{type(value).__name__}."
+            )
+    parts = [
+        type(value)(*(as_numbers(where, name, getattr(value, name)) for name in value._fields))
+        for value in values
+    ]
+    shapes = [tuple(array.shape for array in part) for part in parts]
+    fit = all(maximum == total == output[:-1] for maximum, total, output in shapes)
+    try:
+        np.broadcast_shapes(*(output for _, _, output in shapes))
+    except ValueError:
+        fit = False
+    if not fit or len({output[-2:] for _, _, output in shapes}) != 1:
+        raise ValueError(
+            f"{where}: maximum and total must have shape (..., n_q) and output (..., n_q, d_v), the same n_q and "
+            f"d_v in each. Got shapes {' and '.join(map(str, shapes))}. Are they of the same queries?"
+        )
+    return parts
 
 
 def lengths(where, value, n_k):
@@ -260,6 +356,28 @@ def distributions(where, name, value):
             f"shape {array.shape}, smallest entry {np.fmin.reduce(array, axis=None):.4g}, row sums from "
             f"{np.fmin.reduce(total, axis=None):.4g} to {np.fmax.reduce(total, axis=None):.4g}. "
             "Are these scores, before the softmax?"
+        )
+    return array
+
+
+def row_of_weights(where, name, value):
+    """Return one row of weights, which sums to 1, as floats."""
+    array = distributions(where, name, value)
+    if array.ndim != 1 or len(array) == 0:
+        raise ValueError(
+            f"{where}: {name} must be one row of weights, (n_k,). Got shape {array.shape}. "
+            "A row of the matrix is A[i]."
+        )
+    return array
+
+
+def weights_of_heads(where, name, value):
+    """Return the weights of all heads of a model, as floats."""
+    array = as_numbers(where, name, value)
+    if array.ndim != 4 or array.shape[2] != array.shape[3] or array.size == 0:
+        raise ValueError(
+            f"{where}: {name} must have shape (layers, heads, n, n). Got shape {array.shape}. "
+            "all_weights(sentence) gives it."
         )
     return array
 
@@ -413,6 +531,116 @@ def choice(where, name, value, allowed):
         )
 
 
+def text(where, name, value):
+    """Return a text."""
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"{where}: {name} must be a text, str. Got {_brief(value)}.")
+
+
+def words_of_snapshot(where, sentence, words, known, whole, places):
+    """Check that a snapshot of a model can read a sentence, given as (word, pieces) pairs.
+
+    Parameters
+    ----------
+    where, sentence : str
+        The function, and what it was given.
+    words : list of (str, tuple of str)
+        The words of the sentence, with the model's pieces of each.
+    known : collection of str
+        The pieces that the snapshot holds.
+    whole : int
+        How many pieces the model has.
+    places : int
+        How many tokens the snapshot has a place for.
+    """
+    if not words:
+        raise ValueError(f"{where}: a sentence needs at least one word. Got {sentence!r}.")
+    strange = {word: pieces for word, pieces in words if not set(pieces) <= set(known)}
+    if strange:
+        told = [_about_word(word, pieces, known) for word, pieces in list(strange.items())[:3]]
+        more = f" And {len(strange) - 3} more." if len(strange) > 3 else ""
+        raise ValueError(
+            f"{where}: the snapshot knows {len(known)} of the model's {whole} word pieces. "
+            f"{' '.join(told)}{more} known_words() lists them all."
+        )
+    count = 2 + sum(len(pieces) for _, pieces in words)
+    if count > places:
+        raise ValueError(
+            f"{where}: a sentence has at most {places} tokens, with [CLS] and [SEP]. Got {count}. "
+            "Cut it in two."
+        )
+
+
+def _about_word(word, pieces, known):
+    import difflib  # here, for NumPy does not need it, and an unknown word is rare
+
+    near = difflib.get_close_matches(word, [piece for piece in known if piece.isalpha()], 5, 0.6)
+    shown = word if len(word) <= 40 else word[:39] + "…"
+    cut = f", for the model {' + '.join(pieces)}" if 1 < len(pieces) < 8 else ""
+    return f"Not {shown!r}{cut}; " + (
+        f"near to it: {', '.join(near)}." if near else "nothing near."
+    )
+
+
+def layer_of_model(where, layer, count, holder):
+    """Return the number of a layer, from 0."""
+    return _number_below(where, "layer", layer, count, f"{holder} layers")
+
+
+def head_of_model(where, head, count):
+    """Return the number of a head, from 0."""
+    return _number_below(where, "head", head, count, "a layer has heads")
+
+
+def _number_below(where, name, value, count, holder):
+    number = _whole_number(value)
+    rule = f"{where}: {name} must be a whole number from 0: {holder} 0 to {count - 1}."
+    if number is None:
+        raise TypeError(f"{rule} Got {_brief(value)}.")
+    if not 0 <= number < count:
+        raise ValueError(f"{rule} Got {number}.")
+    return number
+
+
+def stored_sentence(where, tokens, stored, sentences, computed=0):
+    """Return the place of a sentence among those that are stored, by its tokens."""
+    if tokens in stored:
+        return stored[tokens]
+    rule = "what the whole model does is stored for a few sentences only"
+    if computed:
+        rule += f"; for others ask layers 0 to {computed - 1}"
+    raise ValueError(
+        f"{where}: {rule}. Got {' '.join(tokens[1:-1])!r}. Stored are: {' '.join(sentences)}"
+    )
+
+
+def sliders(where, draw, given, kind):
+    """Refuse sliders that no page could show, and a figure that nothing draws."""
+    if not callable(draw):
+        raise TypeError(
+            f"{where}: the first argument must be a function that draws, without its brackets. "
+            f"Got {type(draw).__name__}. Was it called already?"
+        )
+    if not given:
+        raise TypeError(
+            f"{where}: a figure needs at least one slider, as score=Slider(start=0, low=-5, high=5). "
+            "Got none. A figure that nothing moves is displayed by show."
+        )
+    for name, slider in given.items():
+        if not isinstance(slider, kind):
+            raise TypeError(
+                f"{where}: {name} must be a Slider(start, low, high, step). "
+                f"Got {_brief(slider)}. For a fixed number, write it into the function that draws."
+            )
+        if not (slider.low <= slider.start <= slider.high and slider.step > 0):
+            raise ValueError(
+                f"{where}: a slider starts between its limits, and its step is above 0. Got {name} with "
+                f"start {slider.start}, low {slider.low}, high {slider.high}, step {slider.step}. "
+                "Were start and low swapped?"
+            )
+
+
 def colour_limit(where, limit, kind):
     """Return the shared colour limit as a positive float."""
     if kind == "mask":
@@ -478,7 +706,7 @@ def _brief(value):
 
 def _brief_count(number):
     """Return a large whole number in powers of 2, which never takes pages."""
-    return f"about 2**{number.bit_length() - 1}"
+    return f"about {'-' if number < 0 else ''}2**{number.bit_length() - 1}"
 
 
 def _whole_number(value):
@@ -492,7 +720,7 @@ def _whole_number(value):
 def _check_batches(where, **arrays):
     """Check that all axes before the last two broadcast against one another."""
     try:
-        np.broadcast_shapes(*(array.shape[:-2] for array in arrays.values()))
+        batch_axes(*arrays.values())
     except ValueError as error:
         shapes = ", ".join(f"{name} has shape {array.shape}" for name, array in arrays.items())
         names = " and ".join(arrays)
@@ -500,3 +728,30 @@ def _check_batches(where, **arrays):
             f"{where}: the axes of {names} before the last two are batch axes, and must be equal or 1. "
             f"{shapes}. Compare them from the right."
         ) from error
+
+
+def package_of_clusters(where, name):
+    """Return a module of the packages that work on a cluster, imported; say where there is none."""
+    if sys.platform == "emscripten":
+        raise ImportError(
+            f"{where}: a cluster needs processes, and a page in a browser has none. Run this on a computer of "
+            "your own, or use tiled_attention, which needs one process."
+        )
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"{where}: a cluster needs the packages dask and distributed, which are not installed. Install "
+            'them with "pip install dask distributed", or use tiled_attention, which needs one process.'
+        ) from error
+
+
+def workers_here(where, addresses):
+    """Check that workers are on this machine, where their numbers of processes are ours."""
+    others = [address for address in addresses if not address.startswith("tcp://127.0.0.1:")]
+    if others or not addresses:
+        raise ValueError(
+            f"{where}: every worker must be on this machine, at 127.0.0.1, as those that connect starts. Got "
+            f"{', '.join(others) or 'no worker at all'}. To end one on another machine, go there, or unset "
+            "DASK_SCHEDULER_ADDRESS."
+        )

@@ -20,7 +20,7 @@ READERS = [
     if line and not line.startswith("#")
 ]
 # Not a part of what is handed on: what git, an editor or a run leaves behind.
-LEFT_BEHIND = {"__pycache__", ".ipynb_checkpoints", ".ruff_cache"}
+LEFT_BEHIND = {"node_modules", "__pycache__", ".ipynb_checkpoints", ".ruff_cache"}
 
 
 def run(*command, cwd, **environment):
@@ -62,7 +62,9 @@ def asked():
 @pytest.mark.parametrize("requirement", asked(), ids=str)
 def test_pinned_version_is_one_that_is_asked_for(requirement):
     for version in pins("constraints.txt").get(_plain(requirement.name), ["none"]):
-        assert version in requirement.specifier
+        assert version in requirement.specifier, (
+            f"constraints.txt pins {requirement.name}=={version}, and {requirement} is asked for"
+        )
 
 
 @pytest.mark.parametrize("name", pins("constraints-oldest.txt"))
@@ -96,7 +98,17 @@ def built(tmp_path_factory):
 def test_source_archive_holds_what_a_checkout_holds(built):
     with tarfile.open(built[0]) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()} - {"PKG-INFO"}
-    tops = {".gitattributes", "attention_lib", "docs", "notebooks", "tests", "tools"}
+    tops = {
+        ".dockerignore",
+        "binder",
+        ".gitattributes",
+        "attention_lib",
+        "docs",
+        "notebooks",
+        "site",
+        "tests",
+        "tools",
+    }
     tops |= {path.name for path in ROOT.iterdir() if path.is_file() and path.name[0] != "."}
     files = (file for top in tops for file in [ROOT / top, *(ROOT / top).rglob("*")])
     checkout = {

@@ -887,3 +887,65 @@ def test_outside_ipython_nothing_is_displayed_and_ipython_is_not_needed():
     )
     done = subprocess.check_output([sys.executable, "-c", code], text=True)
     assert done == "Plot, empty.|True|figure, 1 panel\n"
+
+
+def test_an_image_with_an_extent_has_its_places_and_its_direction():
+    _, ax = plt.subplots()
+    ax.imshow([[1, 2], [3, 4]], extent=(0, 10, 100, 200), origin="lower")
+    lines = describe(ax).splitlines()
+    assert lines[2:4] == ["  rows: 125 | 175", "  columns: 2.5 | 7.5"]
+    assert "  rows run backwards" in lines
+    assert "  125: 1.000 2.000" in lines
+    _, ax = plt.subplots()
+    ax.imshow([[1, 2], [3, 4]], extent=(0, 10, 100, 200))
+    assert "  175: 1.000 2.000" in describe(ax)
+    assert "backwards" not in describe(ax)
+
+
+def test_an_invisible_image_makes_no_heatmap():
+    _, ax = plt.subplots()
+    ax.imshow([[1, 2], [3, 4]]).set_visible(False)
+    ax.plot([1, 2], label="seen")
+    assert "heatmap" not in describe(ax)
+    assert alt_text(ax).startswith("Plot")
+
+
+def test_titles_of_subfigures_are_told():
+    figure = plt.figure()
+    left, right = figure.subfigures(1, 2)
+    left.suptitle("before")
+    right.suptitle("after")
+    left.subplots()
+    right.subplots(1, 2)
+    assert 'part "before" with 1 panel\npart "after" with 2 panels' in describe(figure)
+
+
+def test_a_second_scale_is_told():
+    _, ax = plt.subplots()
+    ax.set_xlim(0, 3)
+    second = ax.secondary_xaxis("top", functions=(lambda x: 2 * x, lambda x: x / 2))
+    second.set_xlabel("doubled")
+    assert 'second x axis "doubled" from 0 to 6' in describe(ax)
+
+
+def test_scales_that_are_not_linear_are_named():
+    _, ax = plt.subplots()
+    ax.set(xscale="symlog", yscale="logit")
+    assert "(symlog)" in describe(ax)
+    assert "(logit)" in describe(ax)
+
+
+def test_a_polar_plot_has_an_angle_and_a_radius():
+    _, ax = plt.subplots(subplot_kw={"projection": "polar"})
+    ax.plot([0, 1], [1, 2])
+    assert "angle without a name from 0 to 360 degrees" in describe(ax)
+    assert "radius without a name" in describe(ax)
+
+
+def test_dates_are_told_as_dates():
+    _, ax = plt.subplots()
+    ax.plot(np.array(["2024-01-01", "2024-02-01"], dtype="datetime64[D]"), [1, 2], label="rise")
+    ax.set_xlim(np.datetime64("2024-01-01"), np.datetime64("2024-03-01"))
+    assert "from 2024-01-01 to 2024-03-01" in describe(ax)
+    assert "2024-02-01 (1.975e+04, 2)" in describe(ax)
+    assert '"rise" rises from (2024-01-01, 1) to (2024-02-01, 2)' in alt_text(ax)

@@ -4,6 +4,7 @@ FUZZ_EXAMPLES=5000 in the environment makes a long run, with new examples each t
 --hypothesis-seed repeats one.
 """
 
+import functools
 import math
 import os
 from types import SimpleNamespace
@@ -18,12 +19,15 @@ from attention_lib import (
     attention_scores,
     attention_steps,
     causal_mask,
+    merge,
     padding_mask,
+    partial_attention,
     row_entropy,
     scale_scores,
     scaled_dot_product_attention,
     softmax,
     softmax_jacobian,
+    tiled_attention,
     weighted_values,
 )
 
@@ -359,6 +363,61 @@ def test_only_what_an_input_announces_is_nan(given_inputs):
         totals = steps.A.sum(axis=-1)
         seen = (steps.S_scaled > -np.inf).any(axis=-1)
         assert (np.abs(totals - seen) < 1e-5).all()
+
+
+@fuzz(1 / 2)
+@given(
+    attention_inputs(),
+    st.sampled_from([1, 2, 3, (2, 1), (1, 3), (300, 1)]),
+    st.sampled_from([0, 0, 1, 3, -1, -4]),
+)
+def test_tiles_and_merged_blocks_make_the_output_of_the_plain_function(given_inputs, tile, offset):
+    Q, K, V, mask, causal, scale = vars(given_inputs).values()
+    fits = (
+        fit(Q, K, V, mask)
+        and isinstance(causal, bool | np.bool_)
+        and any(scale is good for good in SCALES)
+    )
+    options = {"mask": mask, "causal": causal, "scale": scale, "offset": offset if causal else 0}
+    output = run(tiled_attention, fits, Q, K, V, **options, tile=tile)
+    if not fits:
+        return
+    steps = attention_steps(Q, K, V, **options)
+    assert output.dtype == steps.output.dtype
+    assert output.shape == steps.output.shape
+    with np.errstate(all="ignore"):
+        sizes = abs(np.asarray(Q, float)) @ abs(np.asarray(K, float)).swapaxes(-1, -2)
+        largest = np.nanmax(abs(steps.S_scaled), initial=0, where=np.isfinite(steps.S_scaled))
+    rounding = float(np.finfo(np.result_type(steps.S, np.float32)).eps)
+    in_range = np.isfinite(steps.S).all() and (sizes < np.finfo(steps.S.dtype).max / 4).all()
+    if not in_range or max(largest, np.nanmax(sizes, initial=0)) * rounding > 1e-3:
+        return  # sums that overflow on the way, or scores whose last digits are as large as they
+    judged_as(output, steps.output, V, (largest + 40) * rounding)
+    whole = functools.reduce(merge, in_blocks(Q, K, V, options))
+    if np.isfinite(np.asarray(V, float)).all():
+        judged_as(whole.output, steps.output, V, (largest + 40) * rounding)
+
+
+def judged_as(output, expected, V, precision):
+    """Compare outputs, up to some rounding of the largest value."""
+    values = np.asarray(V, float)
+    largest = abs(values[np.isfinite(values)]).max(initial=0)
+    smallest = float(np.finfo(expected.dtype).smallest_normal)
+    tolerance = 8 * precision * largest + 64 * smallest
+    np.testing.assert_allclose(output.astype(float), expected, rtol=0, atol=tolerance)
+
+
+def in_blocks(Q, K, V, options):
+    """Attend to the first key alone, and to the others."""
+    Q, K, V = map(np.asarray, (Q, K, V))
+    mask = options["mask"]
+    for keys in (slice(0, 1), slice(1, None)):
+        here = dict(options)
+        if mask is not None and np.shape(mask)[-1] > 1:
+            here["mask"] = np.asarray(mask)[..., keys]
+        if options["causal"]:
+            here["offset"] -= keys.start
+        yield partial_attention(Q, K[..., keys, :], V[..., keys, :], **here)
 
 
 @st.composite

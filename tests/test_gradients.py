@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from attention_lib import (
     AttentionGradients,
-    attention,
     attention_gradients,
     attention_steps,
     causal_mask,
+    gradients,
     padding_mask,
     softmax,
     softmax_jacobian,
@@ -768,9 +768,7 @@ def test_mask_causal_and_scale_are_given_by_name_alone():
 @pytest.fixture
 def no_arithmetic(monkeypatch):
     """Fail where the first step begins, so that an error must have come before it."""
-    monkeypatch.setattr(
-        attention, "attention_scores", lambda Q, K: pytest.fail("the arithmetic began")
-    )
+    monkeypatch.setattr(gradients, "run", lambda *given: pytest.fail("the arithmetic began"))
 
 
 @pytest.mark.parametrize("name", ["Q", "K", "V"])

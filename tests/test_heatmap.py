@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from attention_lib import attention_steps
 from attention_lib.figures import alt_text, describe
 from attention_lib.heatmap import KINDS as KINDS_OF
-from attention_lib.heatmap import plot_heatmap, plot_heatmaps, plot_steps
+from attention_lib.heatmap import WIDEST, legible_size, plot_heatmap, plot_heatmaps, plot_steps
 from attention_lib.query_picture import plot_query
 
 pytestmark = pytest.mark.usefixtures("drawing")
@@ -1343,3 +1343,35 @@ ax.set({labels}); ax.text(0, 0, "0.50"); ax.text(1, 0, "0.50")"""
     drawn = f"figure = plot_heatmap([[0.5, 0.5]], {labels}, keys=[{words!r}, 'a']).figure"
     allowed = lines_of_warning(f"{setting}\n{own}", tmp_path)
     assert lines_of_warning(f"{setting}\n{drawn}", tmp_path) <= allowed
+
+
+def test_a_title_that_is_no_formula_leaves_no_figure_open():
+    with pytest.raises(ValueError, match="foo"):
+        plot_heatmap([[1.0]], title=r"$\foo$")
+    assert plt.get_fignums() == []
+
+
+def test_small_fonts_of_the_reader_are_made_large_enough():
+    with plt.rc_context({"font.size": 4}):
+        figure = plot_heatmap([[0.5, -np.inf]], title="A").get_figure()
+    shown = [t for t in figure.findobj(Text) if t.get_text() and t.get_visible()]
+    assert min(t.get_fontsize() for t in shown) >= legible_size(figure.get_figwidth())
+    assert {t.get_text() for t in shown} >= {"A", "Key", "Query", "0", "attention weight"}
+
+
+def test_long_titles_and_axis_titles_are_broken_into_lines():
+    words = "a title that goes on " * 12
+    _, ax = plt.subplots()
+    plot_heatmap([[1.0]], ax=ax, title=words, xlabel=words, ylabel=words)
+    width, height = ax.figure.bbox.size
+    assert ax.title.get_window_extent().width <= width
+    assert ax.xaxis.label.get_window_extent().width <= width
+    assert ax.yaxis.label.get_window_extent().height <= height
+
+
+@pytest.mark.parametrize("size", [12, 40])
+def test_many_large_panels_share_rows(size):
+    panels = {f"head {n}": np.full((size, size), 1 / size) for n in range(30)}
+    width, height = plot_heatmaps(panels).get_size_inches()
+    assert width <= WIDEST + 1
+    assert height <= 25

@@ -107,6 +107,10 @@ The entries add up to 8. The last one, 5, is the largest of them. `row_sums` doe
 Add **them** up.
 
 </details>
+
+### Many rows
+
+Two rows at once:
 """),
     code(
         """
@@ -312,6 +316,7 @@ BROKEN = {
     "heading without its space": in_start("## By hand", "##By hand", "cell 5, line 1", "heading needs a space after ##"),
     "heading by underlining": in_text("\n\nA line\n---\n", ", line 3", "heading made by underlining"),
     "heading without words": in_text("\n\n##\n", ", line 3", "heading without words"),
+    "answer that hides an introduction": in_start("### Many rows\n\nTwo rows at once:", "", "cell 7", "folded in the practice copy"),
     "question to the reader not marked": in_start("**Predict.**", "*Predict.*", "cell 5, line 3", "**Predict.**"),
     "heading twice": in_start("## By hand", "## What to expect", "cell 5, line 1", "'What to expect' stands already in cell 1"),
     "heading that skips a level": in_start("## By hand", "#### By hand", "cell 5, line 1", "level 4 after level 2"),

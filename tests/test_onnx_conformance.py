@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 import pytest
+from both_ways import scaled_dot_product_attention
 from numpy.testing import assert_allclose
 from onnx.backend.test.case import node as onnx_cases
 
 from attention_lib import (
     attention_steps,
     padding_mask,
-    scaled_dot_product_attention,
     softmax,
 )
 
@@ -66,14 +66,11 @@ def onnx_attention(
     K, V = (np.repeat(X, Q.shape[1] // X.shape[1], axis=1) for X in (K, V))
     n_q, n_k = Q.shape[2], K.shape[2]
 
-    # With a cache, the first query stands behind the keys of earlier calls, and no longer at key 0
-    # as causal=True has it.
-    cached = past_key is not None or nonpad_kv_seqlen is not None
-    first = 0
-    if past_key is not None:
-        first = past_key.shape[2]
-    elif nonpad_kv_seqlen is not None:
-        first = nonpad_kv_seqlen.reshape(-1, 1, 1, 1) - n_q
+    # With a cache, the first query stands behind the keys of earlier calls. Where these are of other
+    # lengths in each sequence of the batch, no one offset is, and the mask says who sees whom.
+    offset = 0 if past_key is None else past_key.shape[2]
+    padded = past_key is None and nonpad_kv_seqlen is not None
+    first = nonpad_kv_seqlen.reshape(-1, 1, 1, 1) - n_q if padded else offset
     place, key = first + np.arange(n_q)[:, np.newaxis], np.arange(n_k)
 
     masks = []
@@ -83,7 +80,7 @@ def onnx_attention(
         masks.append(np.pad(attn_mask, missing, constant_values=hidden))
     if nonpad_kv_seqlen is not None:
         masks.append(padding_mask(nonpad_kv_seqlen, n_k)[:, np.newaxis])
-    if is_causal and cached:
+    if is_causal and padded:
         masks.append(key <= place)
     if left_window_size >= 0:
         masks.append(key >= place - left_window_size)
@@ -92,7 +89,8 @@ def onnx_attention(
 
     how = {
         "mask": reduce(both, masks) if masks else None,
-        "causal": bool(is_causal) and not cached,
+        "causal": bool(is_causal) and not padded,
+        "offset": offset if is_causal and not padded else 0,
         "scale": scale,
     }
     output, A = scaled_dot_product_attention(Q, K, V, **how)

@@ -18,10 +18,19 @@ PACKAGE = ROOT / "attention_lib"
 MASKS = ["causal_mask", "padding_mask", "apply_mask"]
 FLOW = ["attention_scores", "scale_scores", *MASKS, "softmax", "weighted_values"]
 COMPOSED = ["AttentionSteps", "attention_steps", "scaled_dot_product_attention"]
+TILED = ["PartialAttention", "tiled_attention", "partial_attention", "merge"]
 MEASURES = ["row_entropy"]
 BACKWARDS = ["softmax_jacobian", "softmax_vjp", "AttentionGradients", "attention_gradients"]
 
-DRAWING = {"plots_in_words", "figures", "heatmap", "query_picture", "tokens"}
+DRAWING = {
+    "head_pictures",
+    "plots_in_words",
+    "figures",
+    "heatmap",
+    "query_picture",
+    "sliders",
+    "tokens",
+}
 MATHS = sorted(path for path in PACKAGE.rglob("*.py") if path.stem not in DRAWING)
 STEPS = sorted(path for path in (PACKAGE / "steps").glob("*.py") if path.stem != "__init__")
 
@@ -41,7 +50,7 @@ def imported_by(path):
 
 
 def test_public_names_stand_in_the_order_of_the_flow():
-    assert attention_lib.__all__ == FLOW + COMPOSED + MEASURES + BACKWARDS
+    assert attention_lib.__all__ == FLOW + COMPOSED + TILED + MEASURES + BACKWARDS
 
 
 def test_public_names_are_all_that_the_package_offers_beside_its_modules():
@@ -88,7 +97,7 @@ def test_importing_the_package_loads_nothing_that_numpy_had_not_loaded():
     [
         *(
             getattr(attention_lib, name)
-            for name in FLOW + COMPOSED[1:] + MEASURES + BACKWARDS
+            for name in FLOW + COMPOSED[1:] + TILED[1:] + MEASURES + BACKWARDS
             if name[0].islower()
         ),
         source,

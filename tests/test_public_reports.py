@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from both_ways import scaled_dot_product_attention
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
@@ -27,19 +28,22 @@ from attention_lib import (
     attention_scores,
     attention_steps,
     causal_mask,
+    merge,
     padding_mask,
+    partial_attention,
     row_entropy,
     scale_scores,
-    scaled_dot_product_attention,
     softmax,
     softmax_jacobian,
     softmax_vjp,
+    tiled_attention,
     weighted_values,
 )
 
 T, F, INF = True, False, math.inf
 
 PUBLIC = [f for f in map(vars(attention_lib).get, attention_lib.__all__) if inspect.isfunction(f)]
+PUBLIC.remove(merge)  # it takes no arrays, but what partial_attention made of them
 INTEGERS = [np.dtype(code) for code in np.typecodes["AllInteger"]]
 MATHS = [*Path(attention_lib.__file__).parent.glob("steps/*.py")]
 MATHS += [Path(module.__file__) for module in (attention, inspect.getmodule(causal_mask))]
@@ -502,7 +506,15 @@ def arguments(function, dtype=float):
         softmax: {"x": S},
         weighted_values: {"A": A, "V": V},
         attention_steps: {"Q": Q, "K": K, "V": V, "mask": mask, "causal": True},
-        scaled_dot_product_attention: {"Q": Q, "K": K, "V": V, "mask": mask, "scale": 1},
+        attention_lib.scaled_dot_product_attention: {
+            "Q": Q,
+            "K": K,
+            "V": V,
+            "mask": mask,
+            "scale": 1,
+        },
+        tiled_attention: {"Q": Q, "K": K, "V": V, "mask": mask, "tile": 2},
+        partial_attention: {"Q": Q, "K": K, "V": V, "mask": mask, "causal": True},
         row_entropy: {"A": A},
         softmax_jacobian: {"a": A},
         softmax_vjp: {"A": A, "dA": S},
@@ -693,7 +705,7 @@ def test_values_before_weights_are_refused_unless_the_sizes_hide_it_o31(n_q, n_k
     ],
 )
 def test_lengths_that_differ_are_refused_before_any_arithmetic_o32(K, V, message, monkeypatch):
-    monkeypatch.setattr(attention, "attention_scores", lambda Q, K: pytest.fail("too late"))
+    monkeypatch.setattr(attention, "run", lambda *given, **how: pytest.fail("too late"))
     for function in (attention_steps, scaled_dot_product_attention):
         with pytest.raises(ValueError, match=message):
             function(np.ones((3, 8)), np.ones(K), np.ones(V))

@@ -28,9 +28,10 @@ def missing(path):
     return [complaint for line in lines for complaint in about_command(line, ROOT)]
 
 
-def test_workflow_is_valid_and_what_it_runs_is_there():
-    assert refused(WORKFLOW) == ""
-    assert missing(WORKFLOW) == []
+@pytest.mark.parametrize("path", sorted(WORKFLOW.parent.glob("*.yml")), ids=lambda path: path.stem)
+def test_workflow_is_valid_and_what_it_runs_is_there(path):
+    assert refused(path) == ""
+    assert missing(path) == []
 
 
 def test_broken_workflow_is_refused(tmp_path):

@@ -6,13 +6,15 @@ A program cannot read a sentence, but it can say where a reader must. Listed is 
 notebook's text with a small number, a fraction or multiple in words, or a word like "darkest", "only",
 "never", that no code beside it bears out. What bears a sentence out:
 
-- a number: a cell beside it printed it, or an assert has it ("one third" is 0.33 or 0.3333, "twice" 2);
+- a number: a cell beside it printed it, or an assert has it ("one third" is 0.33 or 0.3333, "twice" 2), or it
+  is an input that such a cell writes out, as a step of 0.1 (0, 1 and 2 stand in every cell, and prove nothing);
 - a superlative: a cell beside it looks for the largest or smallest of something (argmax, min, sort), or
   asserts something;
 - "only", "never", "always", "exactly", "nothing": a cell beside it asserts something, or prints True or
   False, or asks whether all or any are so.
 
-Beside a text stand the last code cell before it and the first one after it, within its section. So an
+Beside a text stand the last code cell before it and the first one after it, within its section; beside "What to
+keep", which sums up, every cell, as far as numbers go. The number of an exercise is no claim. So an
 author who wants a sentence off the list puts `assert A.argmax() == 4` into the cell it speaks of. Nothing
 here is an error, and nothing fails because of it.
 """
@@ -50,6 +52,12 @@ LOOKS = {
         r"\b(all|any|allclose|array_equal|count_nonzero|isclose)\(|==|!=|assert"
     ),
 }
+SUMMARY = "What to keep"
+NUMBERED = re.compile(r"^\d+\. (?=[A-Z])")  # an exercise's number
+# In these, "nothing" is no count: a query that may see nothing, a choice by next to nothing.
+IDIOMS = re.compile(
+    r"next to nothing|\b(see|sees|say|says|mean|means|leave|leaves|learn|show|shows) nothing\b|\bnothing else\b"
+)
 PASSED_OVER = {"", "What to expect", "How to use it", "The series", "Sources", "Your turn"}
 
 
@@ -78,11 +86,24 @@ def claims(cells):
         if heading in PASSED_OVER:
             continue
         beside = _beside(cells, index)
+        inputs = {number for other in beside for number in _inputs(other.source)}
+        printed = {n for _, c in cells if c.cell_type == "code" for n in _numbers(_printed(c))}
         for line, words in markdown_checks.prose(cell.source, formulas_too=False):
+            words = NUMBERED.sub("", words)
             if words.startswith("Predict."):
                 continue  # a question; what it expects is said, and borne out, after the code
             for sentence in re.split(r"(?<=[.!?;])\s+(?=[A-Z\d`\0])", words):
-                what = [word for word in _claimed(sentence) if not _borne_out(word, beside)]
+                what = [
+                    (word, kind)
+                    for word, kind in _claimed(sentence)
+                    if not _borne_out((word, kind), beside)
+                    and kind not in inputs
+                    and not (
+                        heading == SUMMARY
+                        and kind not in LOOKS
+                        and any(_is_rounded(kind, n) for n in printed)
+                    )
+                ]
                 if what and not sentence.endswith("?"):
                     shown = sentence.replace("\0", "$...$").strip()
                     names = ", ".join(dict.fromkeys(word for word, _ in what))
@@ -92,7 +113,8 @@ def claims(cells):
 
 def _claimed(sentence):
     """Return what a sentence claims: the words, and their number or their kind."""
-    sentence = re.sub(r"`[^`]*`|\"[^\"]*\"|https?://\S+", " ", sentence)
+    sentence = re.sub(r"`[^`]*`|\"[^\"]*\"|https?://\S+|\S+\.ipynb", " ", sentence)
+    sentence = IDIOMS.sub(" ", sentence)
     sentence = re.sub(r"\b\d\d (?=[A-Z])", " ", LABELLED.sub(" ", sentence))  # 10 Write it all
     found = []
     # A minus or a slash before a number belongs to it; 5 x 5 and 03 are no results.
@@ -143,6 +165,16 @@ def _beside(cells, index):
             if step > 0 or not own.startswith("## "):
                 found.append(cells[place][1])
     return found
+
+
+def _inputs(source):
+    """Return the numbers that a cell writes out, but for those that stand in every cell."""
+    try:
+        nodes = ast.walk(ast.parse(source))
+    except SyntaxError:
+        return set()
+    values = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return {float(value) for value in values if type(value) in (int, float)} - {0, 1, 2}
 
 
 def _borne_out(claim, cells):

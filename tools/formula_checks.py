@@ -36,9 +36,9 @@ DEFINITIONS = {
     "output": (r"A.*V|V.*A|softmax", {"AV", EQUATION.removeprefix("output=")}),
     "output_i": (r"\\sum|V", {r"\sum_{j=1}^{n_k}A_{ij}V_j", r"\sum_jA_{ij}V_j"}),
     "J": ("diag", {"diag(a)-aa^T"}),
-    "Q": ("W_", {"XW_Q"}),
-    "K": ("W_", {"XW_K"}),
-    "V": ("W_", {"XW_V"}),
+    "Q": ("W_", {"XW_Q", "XW_Q+b_Q"}),
+    "K": ("W_", {"XW_K", "XW_K+b_K"}),
+    "V": ("W_", {"XW_V", "XW_V+b_V"}),
 }
 
 _CONVERTER = LatexToMathML(fancy_error=False)

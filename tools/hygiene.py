@@ -27,6 +27,7 @@ import name_checks
 import nbformat
 import series_checks
 from normal_form import METADATA
+from practice import hiding_cells
 from surroundings import ROOT, notebooks
 
 DENSITY = 1.5  # pixels of a figure for one of the page, as attention_lib.figures draws
@@ -100,6 +101,11 @@ def _of_notebook(path, root):
     ]
     found += [
         f"{place}: {complaint}" for place, complaint in series_checks.about_shapes(texts, printed)
+    ]
+    found += [
+        f"cell {place}: the answer is folded in the practice copy, and is the only text before the "
+        "code; give that a cell of its own"
+        for place in hiding_cells(notebook.cells)
     ]
     before = None
     for place, cell in cells:

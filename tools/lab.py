@@ -6,8 +6,12 @@ The practice copies are made or looked after first. JupyterLab sees the whole ch
 the links between practice, notebooks and solutions lead somewhere.
 """
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 
 from practice import FIRST, ROOT, copy_of, lessons, say, update
 
@@ -24,6 +28,33 @@ QUIET = [
 ]
 
 
+def keep_elsewhere_what_home_refuses():
+    """Let Jupyter keep its notes in a temporary folder where it cannot write into its own."""
+    from jupyter_core import paths
+
+    folders = {
+        "JUPYTER_CONFIG_DIR": paths.jupyter_config_dir(),
+        "JUPYTER_DATA_DIR": paths.jupyter_data_dir(),
+        "JUPYTER_RUNTIME_DIR": paths.jupyter_runtime_dir(),
+        "IPYTHONDIR": os.environ.get("IPYTHONDIR", Path.home() / ".ipython"),
+        "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", Path.home() / ".cache" / "matplotlib"),
+    }
+    refused = [name for name, folder in folders.items() if not can_be_written(Path(folder))]
+    if refused:
+        kept = tempfile.mkdtemp(prefix="attention_lib-")
+        atexit.register(shutil.rmtree, kept, ignore_errors=True)
+        os.environ.update({name: str(Path(kept, name.lower())) for name in refused})
+        print(
+            f"Nothing can be written in {Path.home()}: Jupyter forgets its settings when it ends."
+        )
+
+
+def can_be_written(folder):
+    """Say whether a folder takes files, or could be made."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
 def main(options):
     """Make the practice copies and start JupyterLab; return when it is stopped."""
     try:
@@ -33,6 +64,7 @@ def main(options):
             f"JupyterLab is not installed for {sys.executable}. Use make lab, or, as the README says: "
             "python -m pip install -c constraints.txt -r requirements.txt"
         )
+    keep_elsewhere_what_home_refuses()
     told, _ = update()
     say(told)
     (first,) = [lesson for lesson in lessons() if lesson.stem == FIRST]

@@ -28,7 +28,7 @@ FOREIGN = {
     "sklearn",
     "transformers",
 }
-FOREIGN_NAMES = {"Attention"}  # ONNX's operator
+FOREIGN_NAMES = {"Attention", "CLS", "SEP"}  # ONNX's operator, two tokens of BERT
 # Made by a command of the project, and not kept.
 MADE_LATER = re.compile(r"(^|/)(practice|\.venv[\w-]*|_site|site|dist|build)(/|$)")
 SUFFIXES = (".py", ".ipynb", ".md", ".txt", ".toml", ".cfg", ".yml", ".png")

@@ -13,6 +13,7 @@ It needs nothing but Python, so that it runs before anything is installed.
 import argparse
 import copy
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -115,16 +116,41 @@ def _relinked(text, lesson):
     return TO_TRY.sub(back, LINK.sub(there, text))
 
 
+def hiding_cells(cells):
+    """Return the places of answers that would be folded with the only text before the next code.
+
+    >>> texts = [("markdown", "**Predict.** What?"), ("code", "1"), ("markdown", "1"), ("code", "2")]
+    >>> hiding_cells([{"cell_type": kind, "source": text} for kind, text in texts])
+    [2]
+    """
+    found, asked, ran = [], False, False
+    for place, (cell, after) in enumerate(itertools.pairwise(cells)):
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            ran = asked
+        elif cell["cell_type"] == "markdown":
+            if ran:
+                _, rest = _answer_and_rest(text)
+                found += [place] if after["cell_type"] == "code" and not rest else []
+                asked = ran = False
+            asked |= PREDICT in text
+    return found
+
+
 def _folded(text):
     """Fold an answer, up to where the text goes on to a new section or to the next question."""
+    answer, rest = _answer_and_rest(text)
+    return "\n\n".join([FOLDED.format(answer), *rest]) if answer else text
+
+
+def _answer_and_rest(text):
     blocks, fenced, end = re.split(r"\n{2,}", text), False, 0
     for block in blocks:
         if not fenced and (block.startswith("#") or PREDICT in block):
             break
         fenced ^= block.count("```") % 2 == 1
         end += 1
-    answer, rest = "\n\n".join(blocks[:end]), blocks[end:]
-    return "\n\n".join([FOLDED.format(answer), *rest]) if answer else text
+    return "\n\n".join(blocks[:end]), blocks[end:]
 
 
 def sections(notebook):

@@ -39,6 +39,8 @@ def settle():
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         os.environ[name] = str(Path(folder, name.lower()))
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel of this environment
+    if not _can_keep_fonts():
+        os.environ["MPLCONFIGDIR"] = folder  # or matplotlib says so on stderr, in each process
     os.environ["MPLBACKEND"] = "agg"
     # The file that matplotlib comes with, instead of the user's; the list of fonts stays in its cache.
     matplotlib = Path(importlib.util.find_spec("matplotlib").origin).parent
@@ -50,13 +52,23 @@ def settle():
     importlib.import_module("matplotlib.font_manager")
 
 
+def _can_keep_fonts():
+    home = os.environ.get("MPLCONFIGDIR") or os.environ.get("XDG_CACHE_HOME") or Path.home()
+    there = next(place for place in (Path(home), *Path(home).absolute().parents) if place.exists())
+    return os.access(there, os.W_OK | os.X_OK)
+
+
 def of_kernel(folder):
     """Return the environment of a kernel that runs in `folder`: the package is that of its checkout."""
     folder = Path(folder).resolve()
     holding = (f for f in (folder, *folder.parents) if (f / "attention_lib/__init__.py").exists())
     checkout = next(holding, ROOT)
-    backend = "module://matplotlib_inline.backend_inline"
-    return os.environ | {"PYTHONPATH": _path_from(checkout), "MPLBACKEND": backend}
+    return os.environ | {
+        "PYTHONPATH": _path_from(checkout),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        # A stored slider could not be moved, and a page would show an error in its place.
+        "ATTENTION_LIB_STILL": "1",
+    }
 
 
 def _path_from(checkout):

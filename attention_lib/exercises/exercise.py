@@ -47,6 +47,10 @@ class Exercise:
     batch : list of tuple
         Inputs with batch axes. An answer for one matrix alone is right without them, unless
         it makes a known mistake there.
+    given : dict
+        What a question gives, by name, in the order of its text: a number, or several. The
+        reference and the mistakes compute from it, and `tools/exercise_checks.py` compares it
+        with the notebook's text, or with what its cell assigns to that name.
 
     Examples
     --------
@@ -66,6 +70,7 @@ class Exercise:
     batch: list = field(default_factory=list)
     fresh: Callable = None
     fresh_extreme: Callable = None
+    given: dict = field(default_factory=dict)
     mistakes: list = field(default_factory=list)
     known: dict = field(default_factory=dict, repr=False)  # what each does, by stage, once asked
 

@@ -54,3 +54,13 @@ def softmax(x, axis=-1):
     exponentials = np.exp(x - np.where(np.isneginf(x_max), 0, x_max))
     total = exponentials.sum(axis=axis, keepdims=True)
     return exponentials / np.where(total == 0, 1, total)
+
+
+def softmax_in_place(x):
+    """Turn scores into weights where they stand, as `softmax` over the last axis; nothing is checked."""
+    # From the lowest number up: where all is -inf, or nothing there, the shift is a number too.
+    x -= x.max(axis=-1, keepdims=True, initial=np.finfo(x.dtype).min)
+    np.exp(x, out=x)
+    total = x.sum(axis=-1, keepdims=True)
+    x /= np.maximum(total, 1, out=total)  # the largest score alone gives 1; no score, 0
+    return x

@@ -46,6 +46,11 @@ def weighted_values(A, V):
     return A @ V if np.isfinite(V).all() else _mix_key_by_key(A, V)
 
 
+def mix(A, V):
+    """Return what `weighted_values` does; nothing is checked."""
+    return A @ V if np.isfinite(V).all() else _mix_key_by_key(A, V)
+
+
 def _mix_key_by_key(A, V):
     """Return A V where V holds NaN or inf: added up key by key, without the keys of weight 0."""
     finite_A, finite_V = np.isfinite(A), np.isfinite(V)

@@ -3,8 +3,10 @@
 from . import (
     backward,
     learning,
+    long_sequences,
     masks,
     overview,
+    real_heads,
     scaling,
     scores,
     softmax,
@@ -12,8 +14,9 @@ from . import (
     write_it_all,
 )
 
-EXERCISES = {
-    exercise.name: exercise
+# By the name of their notebook.
+MODULES = {
+    module.__name__.rpartition(".")[2]: module
     for module in (
         overview,
         scores,
@@ -23,7 +26,9 @@ EXERCISES = {
         masks,
         backward,
         learning,
+        real_heads,
+        long_sequences,
         write_it_all,
     )
-    for exercise in module.ALL
 }
+EXERCISES = {exercise.name: exercise for module in MODULES.values() for exercise in module.ALL}

@@ -107,10 +107,23 @@ def _different_answers(bag, right):
 
 # Questions
 
+_MEASURED = {
+    "a": (0.24, 0.45, 0.97),
+    "b": (0.24, 0.98, 0.98),
+    "c": (0.85, 0.40, 0.85),
+    "d": (0.24, 0.31, 0.62),
+}
+
+
+def _where(says_yes):
+    return [says_yes(even, frozen, trained) for even, frozen, trained in _MEASURED.values()]
+
+
 CONTROLS = Exercise(
     "what the controls say",
-    lambda: [True, False, False, True],
+    lambda: _where(lambda even, frozen, trained: trained > max(even, frozen)),
     cases=[()],
+    given={"measured": _MEASURED},
     notice="A number near 1 may come from elsewhere, and a lower one may be the row's own work.",
 )
 
@@ -120,7 +133,7 @@ CONTROLS = Exercise(
     "You went by how high the last number is. Does one of these three reach as much with a row that was never trained?",
 )
 def _highest():
-    return [True, True, True, False]
+    return _where(lambda even, frozen, trained: trained > 0.8)
 
 
 @CONTROLS.mistake(
@@ -128,7 +141,7 @@ def _highest():
     "You compared with even rows alone. Is there a report whose frozen rows reach as much as its trained ones?",
 )
 def _above_even():
-    return [True, True, False, True]
+    return _where(lambda even, frozen, trained: trained > even)
 
 
 @CONTROLS.mistake(
@@ -136,7 +149,7 @@ def _above_even():
     "You compared with frozen rows alone. Is there a report whose even rows reach as much as its trained ones?",
 )
 def _above_frozen():
-    return [True, False, True, True]
+    return _where(lambda even, frozen, trained: trained > frozen)
 
 
 @CONTROLS.mistake(
@@ -144,7 +157,7 @@ def _above_frozen():
     "That one is right. Does training add something in another report, although it ends lower?",
 )
 def _near_one():
-    return [True, False, False, False]
+    return _where(lambda even, frozen, trained: trained > max(even, frozen, 0.9))
 
 
 @CONTROLS.mistake(
@@ -168,15 +181,28 @@ def _no_claim():
     "Those are the two in which a control does as well as the trained rows. What does that say about the training?",
 )
 def _other_two():
-    return [False, True, True, False]
+    return _where(lambda even, frozen, trained: trained <= max(even, frozen))
 
 
-# Queries and keys of 1024 features and standard deviation s: the spread of their scores is
-# s^2 times 32 times the scale, which is 1 for a and c, 32 for b and d.
+_D_K = 1024
+_STARTS = {  # standard deviation of the queries and keys, scale of the scores
+    "a": (1, 1 / 32),
+    "b": (1, 1),
+    "c": (32**-0.5, 1),
+    "d": (32**0.5, 1 / 32),
+}
+
+
+def _spreads():
+    """Return how far the scores of each run spread, a number for each."""
+    return [deviation**2 * np.sqrt(_D_K) * scale for deviation, scale in _STARTS.values()]
+
+
 SLOW_RUNS = Exercise(
     "slow runs",
-    lambda: [False, True, False, True],
+    lambda: [bool(spread > 5) for spread in _spreads()],
     cases=[()],
+    given={"d_k": _D_K, "starts": _STARTS},
     notice="What counts is how far the scores spread at the start; the scale is one of the ways to set it.",
 )
 
@@ -187,7 +213,7 @@ SLOW_RUNS = Exercise(
     "the four have rows that are one-hot before training?",
 )
 def _without_scale():
-    return [False, True, True, False]
+    return [scale == 1 for _, scale in _STARTS.values()]
 
 
 @SLOW_RUNS.mistake(
@@ -203,7 +229,7 @@ def _usual():
     "That one is slow. What do the scores of vectors of standard deviation 1 look like without a scale?",
 )
 def _long():
-    return [False, False, False, True]
+    return [deviation > 1 for deviation, _ in _STARTS.values()]
 
 
 @SLOW_RUNS.mistake(
@@ -235,7 +261,7 @@ def _nobody():
     "Those that you call slow have scores that spread by about 1. Do broad rows pass gradients on?",
 )
 def _learning():
-    return [True, False, True, False]
+    return [bool(spread < 5) for spread in _spreads()]
 
 
 ALL = [CEILING, CONTROLS, SLOW_RUNS]

@@ -462,10 +462,13 @@ def _both_ways(lengths, n_k):
 
 # Questions
 
+_TOKENS = 6
+
 OPEN_WEIGHTS = Exercise(
     "open weights",
-    lambda: 21,
+    lambda: np.tri(_TOKENS, dtype=int).sum(),
     cases=[()],
+    given={"tokens": _TOKENS, "all weights": _TOKENS**2, "a weight that does not count": 0},
     notice="1 + 2 + 3 + 4 + 5 + 6: a little more than half of the square, because the diagonal is open.",
 )
 
@@ -475,7 +478,7 @@ OPEN_WEIGHTS = Exercise(
     "That many weights lie below the diagonal. May a token attend to itself?",
 )
 def _below_diagonal():
-    return 15
+    return np.tri(_TOKENS, k=-1, dtype=int).sum()
 
 
 @OPEN_WEIGHTS.mistake(
@@ -483,7 +486,7 @@ def _below_diagonal():
     "That is half of all weights. Does the diagonal belong to one half or to both?",
 )
 def _half():
-    return 18
+    return _TOKENS**2 // 2
 
 
 @OPEN_WEIGHTS.mistake(
@@ -491,7 +494,7 @@ def _half():
     "Without a mask there are that many weights. How many keys does the first query see?",
 )
 def _whole():
-    return 36
+    return _TOKENS**2
 
 
 ALL = [MASKED_WEIGHTS, CAUSAL_MASK, PADDING_MASK, OPEN_WEIGHTS]

@@ -4,10 +4,13 @@ from ... import attention_steps
 from ...worked_example import worked_example
 from ..exercise import Exercise
 
+_N_Q, _D_K, _N_K, _D_V = 2, 4, 3, 5
+
 OUTPUT_SHAPE = Exercise(
     "output shape",
-    lambda: (2, 5),
+    lambda: (_N_Q, _D_V),
     cases=[()],
+    given={"n_q": _N_Q, "d_k": _D_K, "n_k": _N_K, "d_v": _D_V},
     notice="One row per query, as wide as a value; the number of keys and their width have disappeared.",
 )
 
@@ -18,7 +21,7 @@ OUTPUT_SHAPE = Exercise(
     "the columns?",
 )
 def _shape_of_weights():
-    return 2, 3
+    return _N_Q, _N_K
 
 
 @OUTPUT_SHAPE.mistake(
@@ -26,7 +29,7 @@ def _shape_of_weights():
     "That is the shape of V. Is there one output per key, or one per query?",
 )
 def _shape_of_values():
-    return 3, 5
+    return _N_K, _D_V
 
 
 @OUTPUT_SHAPE.mistake(
@@ -34,7 +37,7 @@ def _shape_of_values():
     "That is the shape of Q. What is mixed, queries or values, and how wide is one of those?",
 )
 def _shape_of_queries():
-    return 2, 4
+    return _N_Q, _D_K
 
 
 @OUTPUT_SHAPE.mistake(
@@ -42,7 +45,7 @@ def _shape_of_queries():
     "The two numbers are right, their order is not. Do rows belong to queries or to features?",
 )
 def _turned_shape():
-    return 5, 2
+    return _D_V, _N_Q
 
 
 def _weights():

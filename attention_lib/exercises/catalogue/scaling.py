@@ -1,5 +1,7 @@
 """Exercises of notebook 02: why the scores are divided, and by what."""
 
+import math
+
 import numpy as np
 
 from ... import attention_scores, scale_scores
@@ -221,10 +223,13 @@ def _heads_without_brackets(Q, K):
 
 # Questions
 
+_D_K, _MEAN, _VARIANCE = 900, 0, 1  # of each feature
+
 SPREAD = Exercise(
     "spread of scores",
-    lambda: 30,
+    lambda: math.isqrt(_D_K) * _VARIANCE,
     cases=[()],
+    given={"d_k": _D_K, "mean": _MEAN, "variance": _VARIANCE},
     notice="The variance of a sum of d_k independent terms is d_k, and the standard deviation is its root.",
 )
 
@@ -234,7 +239,7 @@ SPREAD = Exercise(
     "That is the variance. What is the standard deviation of something with this variance?",
 )
 def _variance():
-    return 900
+    return _D_K * _VARIANCE**2
 
 
 @SPREAD.mistake(
@@ -243,7 +248,7 @@ def _variance():
     "raw one. A score adds up one such product for each feature: what happens to the variance of a sum?",
 )
 def _one_term():
-    return 1
+    return _VARIANCE
 
 
 @SPREAD.mistake(
@@ -251,7 +256,7 @@ def _one_term():
     "That is less than the spread of a single term. Does a sum of many such terms spread less than one of them?",
 )
 def _inverse():
-    return 1 / 30
+    return 1 / np.sqrt(_D_K)
 
 
 ALL = [SCALING, HEAD_SCALING, SPREAD]

@@ -213,10 +213,13 @@ def _batch_swapped(Q, K):
 
 # Questions
 
+_N_Q, _N_K, _D_K = 2, 3, 4
+
 CHANGED_SCORES = Exercise(
     "changed scores",
-    lambda: 2,
+    lambda: _N_Q,
     cases=[()],
+    given={"n_q": _N_Q, "n_k": _N_K, "d_k": _D_K},
     notice="A key owns a column of S: one score for each of the 2 queries.",
 )
 
@@ -227,7 +230,7 @@ CHANGED_SCORES = Exercise(
     "with one key?",
 )
 def _row_of_a_query():
-    return 3
+    return _N_K
 
 
 @CHANGED_SCORES.mistake(
@@ -243,7 +246,7 @@ def _single_score():
     "That is the whole matrix. Does the score of a query with key 0 know about key 1?",
 )
 def _all_scores():
-    return 6
+    return _N_Q * _N_K
 
 
 @CHANGED_SCORES.mistake(
@@ -251,7 +254,7 @@ def _all_scores():
     "A key has that many features. How many numbers does a dot product over them leave?",
 )
 def _features():
-    return 4
+    return _D_K
 
 
 ALL = [SCORES, BATCH_SCORES, CHANGED_SCORES]

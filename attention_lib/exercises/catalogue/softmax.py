@@ -347,10 +347,13 @@ loops.add_to_sums(ENTROPY, _contributions, "key")
 
 # Questions
 
+_N_Q, _N_K = 4, 7
+
 WEIGHTS_THAT_CHANGE = Exercise(
     "weights that change",
-    lambda: 28,
+    lambda: _N_Q * _N_K,
     cases=[()],
+    given={"n_q": _N_Q, "n_k": _N_K},
     notice="A key stands in every row, and within a row all shares depend on all scores.",
 )
 
@@ -361,7 +364,7 @@ WEIGHTS_THAT_CHANGE = Exercise(
     "they are?",
 )
 def _column():
-    return 4
+    return _N_Q
 
 
 @WEIGHTS_THAT_CHANGE.mistake(
@@ -369,7 +372,7 @@ def _column():
     "That many weights change when a query changes: its row. In how many rows does a key stand?",
 )
 def _row():
-    return 7
+    return _N_K
 
 
 @WEIGHTS_THAT_CHANGE.mistake(
@@ -387,7 +390,7 @@ def _single():
     "Which rows hold a score of this key?",
 )
 def _cross():
-    return 10
+    return _N_Q + _N_K - 1
 
 
 ALL = [SOFTMAX, ENTROPY, WEIGHTS_THAT_CHANGE]

@@ -583,10 +583,13 @@ loops.add_to_matrices(ATTENTION)
 
 # Questions
 
+_VALUES = 1, 4, 7, 0
+
 UNIFORM_ROW = Exercise(
     "an even row",
-    lambda: 3,
+    lambda: sum(_VALUES) // len(_VALUES),
     cases=[()],
+    given={"n_k": len(_VALUES), "values": _VALUES},
     notice="An even share of each is the mean.",
 )
 
@@ -596,7 +599,7 @@ UNIFORM_ROW = Exercise(
     "That is the sum of the values. How much of each does the query take?",
 )
 def _sum_of_values():
-    return 12
+    return sum(_VALUES)
 
 
 @UNIFORM_ROW.mistake(
@@ -604,7 +607,7 @@ def _sum_of_values():
     "That is the mean of three of the values. Does the fourth, the 0, take a share of the attention?",
 )
 def _without_zero():
-    return 4
+    return sum(_VALUES) // np.count_nonzero(_VALUES)
 
 
 @UNIFORM_ROW.mistake(
@@ -612,7 +615,7 @@ def _without_zero():
     "That is the largest of the values. Which key has the most weight here?",
 )
 def _largest_value():
-    return 7
+    return max(_VALUES)
 
 
 @UNIFORM_ROW.mistake(
@@ -620,7 +623,7 @@ def _largest_value():
     "That is the weight of each key. What does the query take home, if it takes that much of each value?",
 )
 def _weight():
-    return 0.25
+    return 1 / len(_VALUES)
 
 
 ALL = [WEIGHTED_VALUES, OUTPUT, ATTENTION, UNIFORM_ROW]

@@ -44,6 +44,9 @@ endif
 LAB := .venv
 TEST := .venv-test
 
+# Bytecode is kept, also where it is not by habit: what the tests start would compile it all again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A stamp file says that an environment is complete, and from which files it was made.
 PINS := constraints.txt pyproject.toml requirements.txt
 

@@ -91,6 +91,8 @@ def with_glyphs(words):
     >>> with_glyphs("weights of \U0001f9f6")
     'weights of U+1F9F6'
     """
+    if str(words).isascii():
+        return str(words)
     paths = _font_paths()
     return "".join(
         c if c.isspace() or _has_glyph(c, paths) else f"U+{ord(c):04X}" for c in str(words)
@@ -146,7 +148,9 @@ def _visible(character):
     if character in "\n\t\r":
         return repr(character)[1:-1]
     # Cc, Cf, Zs ...: controls, zero-width and direction marks, exotic spaces, lone surrogates.
-    if unicodedata.category(character)[0] in "CZ" or not _has_glyph(character, _font_paths()):
+    hidden = unicodedata.category(character)[0] in "CZ"
+    # Every font has the letters of ASCII; to look for the fonts takes longer than all the rest.
+    if hidden or not (character.isascii() or _has_glyph(character, _font_paths())):
         return f"U+{ord(character):04X}"
     return character
 

@@ -371,7 +371,9 @@ def _behind(ax, text, page):
         if np.ndim(M) == 2 and text.get_transform() == ax.transData:
             row, column = round(float(y)), round(float(x))
             if 0 <= row < M.shape[0] and 0 <= column < M.shape[1]:
-                return _over(image.cmap(image.norm(M[row, column]), alpha=image.get_alpha()), page)
+                # As a part of the array, which stays masked where the cell has no number.
+                (colour,) = image.cmap(image.norm(M[row, column : column + 1]))
+                return _over(_rgba(colour, image.get_alpha()), page)
     return page
 
 

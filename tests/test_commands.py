@@ -53,6 +53,7 @@ REPORT_WITH_FILES = (
 # Run for real, below.
 RUN_HERE = {
     "python tools/hygiene.py",
+    "python tools/exercise_checks.py",
     "python tools/hygiene.py --claims",
     "python3 tools/practice.py",
     ".venv/bin/python -m attention_lib.exercises report FOLDER",
@@ -152,6 +153,10 @@ def test_report_runs_a_practice_copy(tmp_path):
 def test_hygiene_runs():
     run(sys.executable, "tools/hygiene.py")
     assert "05_masks.ipynb" in run(sys.executable, "tools/hygiene.py", "--claims")
+
+
+def test_exercise_checks_run():
+    run(sys.executable, "tools/exercise_checks.py")
 
 
 def test_lab_says_so_where_jupyterlab_is_not_installed(tmp_path):

@@ -212,9 +212,9 @@ RUN = {
 # A fault in the package: file, what stands there, what it is changed to.
 PACKAGE = {
     "softmax along the columns": ("steps/softmax.py", "axis=-1)", "axis=0)"),
-    "no scaling": ("steps/scaling.py", "S / math.sqrt(d_k)", "S / 1"),
-    "scaling by d_k": ("steps/scaling.py", "S / math.sqrt(d_k)", "S / d_k"),
-    "queries and keys exchanged": ("steps/scores.py", "Q @ K.swap", "K @ Q.swap"),
+    "no scaling": ("attention.py", "math.sqrt(Q.shape[-1]))", "1)"),
+    "scaling by d_k": ("attention.py", "math.sqrt(Q.shape[-1]))", "Q.shape[-1])"),
+    "queries and keys exchanged": ("attention.py", "np.matmul(Q, K.swap", "np.matmul(K, Q.swap"),
     "heatmap transposed": ("heatmap.py", 'where, "M", M, kind, mask)', 'where, "M", M, kind, mask).T'),
     "colours reversed": ("heatmap.py", '"magma_r"', '"magma"'),
     "limits of the colours dropped": ("heatmap.py", "Normalize(low, high,", "Normalize(None, None,"),

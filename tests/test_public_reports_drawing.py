@@ -35,7 +35,7 @@ from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import FixedLocator
 from numpy.testing import assert_allclose, assert_array_equal
 
-from attention_lib import attention, attention_steps, causal_mask, figures, heatmap, tokens
+from attention_lib import attention, attention_steps, causal_mask, figures, heatmap, sliders, tokens
 from attention_lib.figures import Picture, describe, show
 from attention_lib.heatmap import plot_heatmap, plot_heatmaps, plot_steps
 
@@ -190,6 +190,7 @@ def run(path):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path.parent)
         patch.setattr(figures, "show", described)
+        patch.setattr(sliders, "show", described)  # which may have been imported before
         patch.setattr(attention, "checked", recorded)
         for place, cell in enumerate(read(path).cells):
             if cell.cell_type == "code":

@@ -309,7 +309,7 @@ def test_hygiene_alone_catches(tmp_path, name):
 def test_broken_page_or_docstring_is_caught(tmp_path, file, old, new):
     for page in [*ROOT.glob("*.md"), *(ROOT / "attention_lib").glob("*.py"), ROOT / "LICENSE"]:
         shutil.copy(page, tmp_path)
-    for folder in ("notebooks", "docs"):
+    for folder in ("notebooks", "docs", "attention_lib"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     path = tmp_path / Path(file).name
     assert complaints(path) == []
